@@ -5,6 +5,7 @@ pub mod diff;
 pub mod doctor;
 pub mod explain;
 pub mod failure;
+pub mod filter;
 pub(crate) mod json_output;
 pub(crate) mod json_text;
 pub mod list;

@@ -200,6 +200,39 @@ impl Reader {
         Reader { places, data, failed }
     }
 
+    /// Whether the execution failed in this step.
+    pub(crate) fn is_failed(&self, index: usize) -> bool {
+        self.failed == Some(index)
+    }
+
+    /// The result of a step of the indexed trace; may be empty.
+    pub(crate) fn value(&self, trace: &Trace, index: usize) -> String {
+        let step = &trace.execution.steps[index];
+        // The value of the last step's write is not recorded if the execution failed in that step.
+        let unknown = trace.failure.is_some()
+            && index + 1 == trace.execution.steps.len()
+            && matches!(step.operation, Operation::Write | Operation::Update)
+            && step.value == 0;
+        let mut text = value(step).filter(|_| !unknown).unwrap_or_default();
+        let mut add = |note: &str| {
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            text.push_str(note);
+        };
+        for (taken, of) in self.data.get(&(index as u64)).into_iter().flatten() {
+            match (step.operation, taken) {
+                (Operation::Wait | Operation::FutexWait, 0) => {}
+                (Operation::Wait | Operation::FutexWait, _) => add("[spurious wake-up]"),
+                _ => add(&format!("[choice {} of {of}]", u64::from(*taken) + 1)),
+            }
+        }
+        if let Some((task, by)) = trace.execution.deadline_at(index).and_then(|note| note.late) {
+            add(&format!("[{task} is {} late]", traces::seconds(by)));
+        }
+        text
+    }
+
     /// The cell of a step of the indexed trace.
     ///
     /// # Panics
@@ -207,31 +240,13 @@ impl Reader {
     #[must_use]
     pub fn cell(&self, trace: &Trace, index: usize, glyphs: &Glyphs) -> Cell {
         let step = &trace.execution.steps[index];
-        let failed = self.failed == Some(index);
-        // The value of the last step's write is not recorded if the execution failed in that step.
-        let unknown = trace.failure.is_some()
-            && index + 1 == trace.execution.steps.len()
-            && matches!(step.operation, Operation::Write | Operation::Update)
-            && step.value == 0;
-        let mut values: Vec<String> = value(step).filter(|_| !unknown).into_iter().collect();
-        for (taken, of) in self.data.get(&(index as u64)).into_iter().flatten() {
-            match (step.operation, taken) {
-                (Operation::Wait | Operation::FutexWait, 0) => {}
-                (Operation::Wait | Operation::FutexWait, _) => {
-                    values.push("[spurious wake-up]".to_owned());
-                }
-                _ => values.push(format!("[choice {} of {of}]", u64::from(*taken) + 1)),
-            }
-        }
-        if let Some((task, by)) = trace.execution.deadline_at(index).and_then(|note| note.late) {
-            values.push(format!("[{task} is {} late]", traces::seconds(by)));
-        }
+        let failed = self.is_failed(index);
         Cell {
             task: step.task,
             sign: if failed { "!".to_owned() } else { sign(step.operation, glyphs).to_owned() },
             operation: step.operation.name().to_owned(),
             object: object_name(trace, step.object).unwrap_or_default(),
-            value: values.join(" "),
+            value: self.value(trace, index),
             site: self.places.get(&step.site).cloned().unwrap_or_default(),
             failed,
         }

@@ -227,6 +227,7 @@ fn apply_preferences(model: &mut Model, color: bool) {
         let (preferences, problems) = preferences::read(&text, &path.display().to_string());
         model.keys = preferences.keys;
         model.ascii = preferences.ascii;
+        model.open_panes = preferences.open_panes;
         if let Some(theme) = preferences.theme {
             model.theme = theme;
         }

@@ -4,6 +4,8 @@ use super::commands::{self, name_of};
 use super::keys::actions::Action;
 use super::keys::bindings::{ALWAYS_QUITS, Keys};
 use super::keys::key::Key;
+use super::panes;
+use super::panes::id::PaneId;
 use super::theme::Theme;
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,6 +19,8 @@ pub struct Preferences {
     pub theme: Option<Theme>,
     /// Whether to use ASCII only.
     pub ascii: bool,
+    /// The panes that are open at first on wide screens, from top to bottom.
+    pub open_panes: Vec<PaneId>,
     /// The key bindings.
     pub keys: Keys,
 }
@@ -39,9 +43,11 @@ pub fn default_file() -> String {
         path().map_or_else(|| "nowhere: there is no HOME".into(), |it| it.display().to_string());
     let themes: Vec<&str> = Theme::ALL.iter().map(|theme| theme.name()).collect();
     let mut text = format!(
-        "# {path}\n\n# {}\ntheme = \"{}\"\nascii = false\n\n[keys]\n",
+        "# {path}\n\n# {}\ntheme = \"{}\"\nascii = false\n\n# {}\npanes = {:?}\n\n[keys]\n",
         themes.join(", "),
-        Theme::Dark.name()
+        Theme::Dark.name(),
+        pane_names().join(", "),
+        panes::OPEN.map(|pane| pane.0),
     );
     for one in commands::all() {
         let keys: Vec<String> = one.keys.iter().map(|key| format!("{key:?}")).collect();
@@ -51,12 +57,21 @@ pub fn default_file() -> String {
     text
 }
 
+fn pane_names() -> Vec<&'static str> {
+    panes::ids().map(|pane| pane.0).collect()
+}
+
 /// Reads the contents of the file. Returns the preferences, and one line for each error, with its
 /// position; everything else in the file is applied.
 #[must_use]
 pub fn read(text: &str, path: &str) -> (Preferences, Vec<String>) {
     let (table, broken) = DeTable::parse_recoverable(text);
-    let preferences = Preferences { theme: None, ascii: false, keys: commands::default_keys() };
+    let preferences = Preferences {
+        theme: None,
+        ascii: false,
+        open_panes: panes::OPEN.to_vec(),
+        keys: commands::default_keys(),
+    };
     let mut reading = Reading { preferences, complaints: Vec::new() };
     for error in broken {
         let what = error.message().lines().next().unwrap_or_default().to_owned();
@@ -99,10 +114,13 @@ impl Reading {
                 ("theme", _) => self.wrong(at, "a theme is a text: theme = \"light\"".into()),
                 ("ascii", DeValue::Boolean(ascii)) => self.preferences.ascii = *ascii,
                 ("ascii", _) => self.wrong(at, "ascii is true or false".into()),
+                ("panes", DeValue::Array(names)) => self.panes(names),
+                ("panes", _) => self.wrong(at, "panes is a list: panes = [\"source\"]".into()),
                 ("keys", DeValue::Table(keys)) => self.keys(keys),
                 ("keys", _) => self.wrong(at, "keys must be a table: [keys]".into()),
                 (name, _) => {
-                    let what = format!("there is no `{name}` here: there are theme, ascii, [keys]");
+                    let what =
+                        format!("there is no `{name}` here: there are theme, ascii, panes, [keys]");
                     self.wrong(name_at(table, name), what);
                 }
             }
@@ -116,6 +134,23 @@ impl Reading {
             let names = names.join(", ");
             self.wrong(at, format!("there is no theme `{name}`: there are {names}"));
         }
+    }
+
+    fn panes(&mut self, names: &[Value<'_>]) {
+        let mut open: Vec<PaneId> = Vec::new();
+        for value in names {
+            let name = value.get_ref().as_str().unwrap_or_default();
+            match panes::find(name) {
+                Some(pane) if !open.contains(&pane) => open.push(pane),
+                Some(_) => {}
+                None => {
+                    let names = pane_names().join(", ");
+                    let what = format!("there is no pane `{name}`: there are {names}");
+                    self.wrong(value.span().start, what);
+                }
+            }
+        }
+        self.preferences.open_panes = open;
     }
 
     fn keys(&mut self, table: &DeTable<'_>) {
@@ -236,10 +271,13 @@ mod tests {
     #[test]
     fn keys_and_colours_can_be_chosen() {
         let (preferences, wrong) = read(
-            "theme = \"light\"\nascii = true\n[keys]\nforward = [\"x\", \"down\"]\nexplain = []\n",
+            "theme = \"light\"\nascii = true\npanes = [\"locks\", \"tree\"]\n[keys]\nforward = [\"x\", \
+             \"down\"]\nexplain = []\n",
             "ui.toml",
         );
         assert_eq!(wrong, Vec::<String>::new());
+        let open: Vec<&str> = preferences.open_panes.iter().map(|pane| pane.0).collect();
+        assert_eq!(open, ["locks", "tree"]);
         assert_eq!((preferences.theme, preferences.ascii), (Some(Theme::Light), true));
         assert_eq!(preferences.keys.action(key("x")), Some(Action::Forward));
         assert_eq!(preferences.keys.names_of(Action::Explain), "");
@@ -267,6 +305,11 @@ mod tests {
         );
         check("colour = 1\n[keys]\n", &["ui.toml:1:1: there is no `colour` here"]);
         check("ascii = 1\n[keys]\n", &["ui.toml:1:9: ascii is true or false"]);
+        check("panes = 1\n[keys]\n", &["ui.toml:1:9: panes is a list: panes = [\"source\"]"]);
+        check(
+            "panes = [\"locks\", \"clocks\"]\n[keys]\n",
+            &["ui.toml:1:19: there is no pane `clocks`: there are source, locks"],
+        );
         check("[keys]\nforward = 3\n", &["ui.toml:2:11: keys are a list"]);
         check("[keys]\nforward = [3]\n", &["ui.toml:2:12: a key is a text"]);
         check("[keys]\nforward = [\"hyper-x\"]\n", &["ui.toml:2:12: no key is called `hyper-x`"]);

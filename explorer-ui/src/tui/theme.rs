@@ -42,6 +42,8 @@ pub enum Role {
     Border,
     /// A key in a hint.
     Key,
+    /// The name of an object that several tasks use, in source code.
+    Shared,
     /// Source code, coloured by syntax.
     Syntax(Colour),
 }
@@ -93,6 +95,7 @@ impl Theme {
         };
         match role {
             Role::Title | Role::Bad | Role::Key => style.add_modifier(Modifier::BOLD),
+            Role::Shared => style.add_modifier(Modifier::UNDERLINED),
             Role::Dim | Role::Border if self == Theme::Plain => style.add_modifier(Modifier::DIM),
             _ => style,
         }
@@ -116,7 +119,9 @@ impl Theme {
             Role::Border => pick((75, 82, 99), (190, 195, 205), Color::White, Color::DarkGray),
             Role::Bad => pick((240, 98, 98), (190, 30, 30), Color::LightRed, Color::Red),
             Role::Good => pick((126, 200, 120), (30, 120, 50), Color::LightGreen, Color::Green),
-            Role::Notice => pick((230, 190, 90), (150, 95, 0), Color::LightYellow, Color::Yellow),
+            Role::Notice | Role::Shared => {
+                pick((230, 190, 90), (150, 95, 0), Color::LightYellow, Color::Yellow)
+            }
             Role::Key => pick((122, 178, 255), (20, 90, 190), Color::LightCyan, Color::Cyan),
             // Less prominent than everything that describes the schedule.
             Role::Syntax(Colour::Comment) => self.color(Role::Dim),

@@ -70,10 +70,10 @@ actions! {
         JumpBack "return" ["ctrl-o"] "back to the position before the last jump";
         JumpForward "return-again" ["alt-o"] "forward again in the list of jumps";
         GoTo "go-to" ["#"] "to a step by its number";
-        Search "search" ["/"] "find text in the rows: an operation, an object, queue.c:41";
-        SearchBack "search-back" ["\\"] "find text backwards";
-        NextMatch "next-match" ["alt-n"] "to the next row with the text";
-        PreviousMatch "previous-match" ["alt-p"] "to the previous row with the text";
+        Search "search" ["/"] "find rows: t:2 o:queue w, queue.c:41, or any text in them";
+        SearchBack "search-back" ["\\"] "find rows backwards";
+        NextMatch "next-match" ["alt-n"] "to the next row that was found";
+        PreviousMatch "previous-match" ["alt-p"] "to the previous row that was found";
     }
     "Choose" {
         Pick1 "pick-1" ["1"] "run the first task in the list next";
@@ -103,6 +103,7 @@ actions! {
     "View" {
         NextPane "next-pane" ["tab"] "the next pane";
         PreviousPane "previous-pane" ["backtab"] "the previous pane";
+        KeepPane "keep-pane" ["*"] "keep this pane open beside the others, or not (from 160 columns on)";
         PaneDown "pane-down" ["alt-j" "alt-down"] "scroll the pane down";
         PaneUp "pane-up" ["alt-k" "alt-up"] "scroll the pane up";
         Zoom "zoom" ["Z"] "show the pane on the whole screen, or not";
@@ -110,6 +111,7 @@ actions! {
         WatchExpression "watch-expression" ["E"] "watch an expression: q->len, account->balance";
         Fold "fold" ["z"] "fold or unfold steps that no other task can observe";
         FoldMore "fold-more" ["alt-z"] "fold memory accesses too, then everything between switches";
+        Filter "filter" ["&"] "show only the rows that match: t:2 o:queue w; empty shows all";
         HideTask "hide-task" ["-"] "hide the task of this step";
         HideOthers "hide-others" ["_"] "hide all tasks except this step's and the pinned ones";
         ShowTasks "show-tasks" ["+"] "show all hidden tasks";

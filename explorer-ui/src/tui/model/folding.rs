@@ -1,5 +1,6 @@
 //! Folding: which steps share a line of the schedule.
 
+use super::found_rows::FoundRows;
 use crate::report::rows::Mark;
 use crate::walk::loaded_trace::LoadedTrace;
 use std::collections::BTreeSet;
@@ -63,9 +64,18 @@ impl Fold {
     }
 }
 
-/// For each line, the number of its first step.
+/// For each line, the number of its first step. Adjacent steps of hidden tasks share a line, as do
+/// adjacent steps that are not among the rows to show; a row to show is never folded.
 #[must_use]
-pub fn lines(loaded: &LoadedTrace, fold: Fold, hidden: &BTreeSet<TaskId>) -> Arc<Vec<usize>> {
+pub fn lines(
+    loaded: &LoadedTrace,
+    fold: Fold,
+    hidden: &BTreeSet<TaskId>,
+    only: Option<&FoundRows>,
+) -> Arc<Vec<usize>> {
+    if let Some(only) = only {
+        return filtered(loaded, hidden, only);
+    }
     match fold {
         Fold::Nothing if hidden.is_empty() => return loaded.lines(false),
         Fold::Silent if hidden.is_empty() => return loaded.lines(true),
@@ -107,6 +117,20 @@ pub fn lines(loaded: &LoadedTrace, fold: Fold, hidden: &BTreeSet<TaskId>) -> Arc
     Arc::new(lines)
 }
 
+/// A line for each row to show, and for what lies between two of them.
+fn filtered(loaded: &LoadedTrace, hidden: &BTreeSet<TaskId>, only: &FoundRows) -> Arc<Vec<usize>> {
+    let mut lines = Vec::new();
+    let mut before = true;
+    for (at, step) in loaded.trace.execution.steps.iter().enumerate() {
+        let shown = !hidden.contains(&step.task) && only.contains(at);
+        if shown || before {
+            lines.push(at);
+        }
+        before = shown;
+    }
+    Arc::new(lines)
+}
+
 fn is_access(operation: Operation) -> bool {
     matches!(operation, Operation::Read | Operation::Write | Operation::Update)
 }
@@ -124,7 +148,7 @@ mod tests {
     #[test]
     fn a_line_for_each_switch() {
         let loaded = LoadedTrace::of(samples::eight_tasks());
-        let lines = super::lines(&loaded, Fold::Switches, &hidden(&[]));
+        let lines = super::lines(&loaded, Fold::Switches, &hidden(&[]), None);
         let switches = (0..loaded.len()).filter(|&at| at == 0 || loaded.mark(at) != Mark::None);
         assert_eq!(*lines, switches.collect::<Vec<_>>());
     }
@@ -133,10 +157,11 @@ mod tests {
     fn silent_runs_are_the_same_with_and_without_hidden_tasks() {
         let loaded = LoadedTrace::of(samples::silent_run());
         // Hiding a task that does not exist changes nothing.
-        assert_eq!(super::lines(&loaded, Fold::Silent, &hidden(&[99])), loaded.lines(true));
-        assert_eq!(super::lines(&loaded, Fold::Nothing, &hidden(&[99])), loaded.lines(false));
+        assert_eq!(super::lines(&loaded, Fold::Silent, &hidden(&[99]), None), loaded.lines(true));
+        assert_eq!(super::lines(&loaded, Fold::Nothing, &hidden(&[99]), None), loaded.lines(false));
         assert!(
-            super::lines(&loaded, Fold::Memory, &hidden(&[])).len() <= loaded.lines(true).len()
+            super::lines(&loaded, Fold::Memory, &hidden(&[]), None).len()
+                <= loaded.lines(true).len()
         );
     }
 
@@ -149,7 +174,7 @@ mod tests {
                 samples::deadlock][which]();
             let loaded = LoadedTrace::of(trace);
             let hidden = hidden(&tasks);
-            let lines = super::lines(&loaded, Fold::ALL[fold], &hidden);
+            let lines = super::lines(&loaded, Fold::ALL[fold], &hidden, None);
             prop_assert_eq!(lines.first(), Some(&0));
             prop_assert!(lines.windows(2).all(|pair| pair[0] < pair[1]));
             for (at, &first) in lines.iter().enumerate() {

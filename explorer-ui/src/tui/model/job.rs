@@ -2,6 +2,7 @@
 //! schedules.
 
 use crate::report::diff;
+use crate::report::filter::{Filter, Matcher};
 use crate::report::style::Glyphs;
 use crate::report::style::Style;
 use crate::report::text::wrapped_lines;
@@ -15,26 +16,34 @@ const STRETCH: usize = 20_000;
 /// A job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Job {
-    /// Find text in the rows.
-    Find(TextSearch),
+    /// Find the rows that match a filter.
+    Find(RowSearch),
     /// Align two schedules side by side.
     Compare(Comparison),
 }
 
-/// A search for text in the rows of a schedule.
+/// A search for the rows of a schedule that match a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TextSearch {
+pub struct RowSearch {
     /// The schedule.
     pub loaded: Arc<LoadedTrace>,
-    /// The text; case does not matter.
+    /// The filter as typed.
     pub text: String,
-    /// Forwards, the first step to search; backwards, the step after the first to search. The
-    /// search wraps around.
-    pub from: usize,
-    /// Whether to search backwards.
-    pub back: bool,
+    /// The filter.
+    pub filter: Filter,
+    /// What to do with the rows.
+    pub purpose: Purpose,
     /// The glyphs of the rows.
     pub glyphs: &'static Glyphs,
+}
+
+/// What the matching rows are searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To move to the next one or, with `true`, to the previous one.
+    Move(bool),
+    /// To show no others.
+    Show,
 }
 
 /// Two schedules to align.
@@ -57,8 +66,8 @@ pub struct Comparison {
 pub enum JobUpdate {
     /// The percentage done.
     Progress(usize),
-    /// The step whose row holds the text, if there is one.
-    Found(TextSearch, Option<usize>),
+    /// The steps whose rows match, in ascending order.
+    Found(RowSearch, Arc<Vec<usize>>),
     /// Title and lines of the comparison.
     Compared(String, Arc<Vec<String>>),
     /// The job panicked.
@@ -94,42 +103,20 @@ impl Job {
     }
 }
 
-impl TextSearch {
-    /// The first step whose row holds the text, in search order; none if it was cancelled.
-    fn run(&self, cancelled: &AtomicBool, report: &dyn Fn(JobUpdate)) -> Option<Option<usize>> {
+impl RowSearch {
+    /// The steps whose rows match; none if the search was cancelled.
+    fn run(&self, cancelled: &AtomicBool, report: &dyn Fn(JobUpdate)) -> Option<Arc<Vec<usize>>> {
         let loaded = &self.loaded;
-        let end = loaded.len();
-        let from = self.from.min(end);
-        let wanted = self.text.to_lowercase();
-        let holds = |&step: &usize| {
-            let cell = loaded.reader.cell(&loaded.trace, step, self.glyphs);
-            let row = format!("{} {} {}", cell.task, cell.label(usize::MAX, ""), cell.site);
-            row.to_lowercase().contains(&wanted)
-        };
-        let mut done = 0;
-        let parts = if self.back { [0..from, from..end] } else { [from..end, 0..from] };
-        for mut left in parts {
-            while !left.is_empty() {
-                let length = left.len().min(STRETCH);
-                let found = if self.back {
-                    let stretch = left.end - length..left.end;
-                    left.end -= length;
-                    stretch.rev().find(holds)
-                } else {
-                    let stretch = left.start..left.start + length;
-                    left.start += length;
-                    { stretch }.find(holds)
-                };
-                if found.is_some() {
-                    return Some(found);
-                }
-                if cancelled.load(Ordering::Relaxed) {
-                    return None;
-                }
-                done += length;
-                report(JobUpdate::Progress(done * 100 / end));
+        let mut matcher = Matcher::new(&self.filter, &loaded.trace, &loaded.reader, self.glyphs);
+        let mut found = Vec::new();
+        for from in (0..loaded.len()).step_by(STRETCH) {
+            if cancelled.load(Ordering::Relaxed) {
+                return None;
             }
+            let to = loaded.len().min(from + STRETCH);
+            found.extend((from..to).filter(|&step| matcher.matches(step)));
+            report(JobUpdate::Progress(to * 100 / loaded.len()));
         }
-        Some(None)
+        Some(Arc::new(found))
     }
 }

@@ -3,6 +3,7 @@
 pub mod effect;
 pub mod event;
 pub mod folding;
+pub mod found_rows;
 pub mod job;
 pub mod message;
 pub mod mode;
@@ -18,9 +19,10 @@ use super::theme::Theme;
 use crate::walk::check::{Check, CheckState, Checks};
 use crate::walk::inspection::Inspections;
 use crate::walk::loaded_trace::LoadedTrace;
-use crate::walk::place::source_line;
+use crate::walk::place::{SourcePosition, other_positions, source_line};
 use crate::walk::search::SearchState;
 use folding::Fold;
+use found_rows::FoundRows;
 use message::Message;
 use mode::Mode;
 use notes::Notes;
@@ -93,9 +95,11 @@ pub struct Model {
     pub generation: u64,
     /// Whether the look-ahead is running.
     pub looking_ahead: bool,
-    /// The displayed information pane.
+    /// The selected information pane.
     pub pane: PaneId,
-    /// The first visible line of the pane.
+    /// The panes that are displayed beside the selected one, if there is room, from top to bottom.
+    pub open_panes: Vec<PaneId>,
+    /// The first visible line of the selected pane.
     pub pane_top: usize,
     /// Which window or prompt receives key presses.
     pub mode: Mode,
@@ -155,6 +159,10 @@ pub struct Model {
     pub checks: Checks,
     /// The text searched for last.
     pub search_text: String,
+    /// The rows that the last search found.
+    pub found_rows: Option<FoundRows>,
+    /// The only rows that are shown; none: all.
+    pub shown_rows: Option<FoundRows>,
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
     /// The trace file that was opened.
@@ -183,6 +191,7 @@ impl Model {
             generation: 0,
             looking_ahead: false,
             pane,
+            open_panes: Vec::new(),
             pane_top: 0,
             mode: Mode::Normal,
             message: None,
@@ -213,6 +222,8 @@ impl Model {
             sources: HashMap::new(),
             checks: Checks::default(),
             search_text: String::new(),
+            found_rows: None,
+            shown_rows: None,
             size,
             path: None,
             can_run: Ok(()),
@@ -273,8 +284,18 @@ impl Model {
 
     /// Recomputes what depends on the execution, the folding and the hidden tasks.
     pub fn update_lines(&mut self) {
-        self.lines = folding::lines(&self.view.loaded, self.fold, &self.hidden);
+        let only = self.shown_rows.as_ref().filter(|rows| rows.is_of(&self.view.loaded));
+        self.lines = folding::lines(&self.view.loaded, self.fold, &self.hidden, only);
         self.task_states = self.view.loaded.task_statuses(self.view.cursor);
+    }
+
+    /// Whether the row of a step is shown: its task is not hidden, and the filter selects it.
+    #[must_use]
+    pub fn shows(&self, step: usize) -> bool {
+        let steps = &self.view.loaded.trace.execution.steps;
+        let only = self.shown_rows.as_ref().filter(|rows| rows.is_of(&self.view.loaded));
+        steps.get(step).is_none_or(|it| !self.hidden.contains(&it.task))
+            && only.is_none_or(|rows| rows.contains(step))
     }
 
     /// The line of a step; the number of lines at the end.
@@ -303,5 +324,13 @@ impl Model {
     pub fn shown_source(&self) -> Option<(String, u32)> {
         let unreadable = |file: &str| matches!(self.sources.get(file), Some(None));
         source_line(&self.view.loaded, self.view.cursor, &unreadable)
+    }
+
+    /// The positions of the other tasks that take part, the most important first.
+    #[must_use]
+    pub fn other_sources(&self) -> Vec<SourcePosition> {
+        let unreadable = |file: &str| matches!(self.sources.get(file), Some(None));
+        let (loaded, at) = (&self.view.loaded, self.view.cursor);
+        other_positions(loaded, at, &self.task_states, self.verdict(), &unreadable)
     }
 }

@@ -36,6 +36,8 @@ pub enum Question {
     Text,
     /// Text to find in the rows, backwards.
     TextBefore,
+    /// A filter for the rows to show.
+    Filter,
     /// A step number.
     Step,
     /// An object's name.
@@ -55,8 +57,9 @@ impl Question {
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
-            Question::Text => "look for",
-            Question::TextBefore => "look back for",
+            Question::Text => "find (t:2 o:queue w, or text)",
+            Question::Filter => "show only rows with (t:2 o:queue w; empty: all)",
+            Question::TextBefore => "find backwards (t:2 o:queue w, or text)",
             Question::Step => "go to step",
             Question::Object => "continue until a step on this object",
             Question::Line => "continue until this source line",

@@ -6,6 +6,7 @@ use crate::report::names::object_name;
 use crate::tui::model::Model;
 use crate::tui::render::paint::glyphs;
 use crate::tui::theme::Role;
+use ratatui::layout::Size;
 use replay_core::graph::{Cause, Link};
 
 /// The pane.
@@ -24,7 +25,7 @@ impl Pane for Causes {
         &["alt-3"]
     }
 
-    fn lines(&self, model: &Model, _height: u16) -> Lines {
+    fn lines(&self, model: &Model, _room: Size) -> Lines {
         causes(model)
     }
 }

@@ -6,6 +6,7 @@ use super::search::found;
 use crate::report::text::clean;
 use crate::tui::model::Model;
 use crate::tui::theme::Role;
+use ratatui::layout::Size;
 
 /// The pane.
 pub(super) struct Findings;
@@ -23,7 +24,7 @@ impl Pane for Findings {
         &["alt-8"]
     }
 
-    fn lines(&self, model: &Model, _height: u16) -> Lines {
+    fn lines(&self, model: &Model, _room: Size) -> Lines {
         findings(model)
     }
 

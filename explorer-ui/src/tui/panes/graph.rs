@@ -8,6 +8,7 @@ use crate::report::text::fill;
 use crate::tui::model::Model;
 use crate::tui::render::paint::glyphs;
 use crate::tui::theme::Role;
+use ratatui::layout::Size;
 use ratatui::style::Style;
 use replay_core::graph::{Cause, Link};
 use traces::TaskId;
@@ -28,8 +29,8 @@ impl Pane for Graph {
         &["alt-4"]
     }
 
-    fn lines(&self, model: &Model, height: u16) -> Lines {
-        graph(model, height)
+    fn lines(&self, model: &Model, room: Size) -> Lines {
+        graph(model, room.height)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::report::names::object_name;
 use crate::tui::model::Model;
 use crate::tui::render::paint::glyphs;
 use crate::tui::theme::Role;
+use ratatui::layout::Size;
 
 /// The pane.
 pub(super) struct Locks;
@@ -23,7 +24,7 @@ impl Pane for Locks {
         &["alt-2"]
     }
 
-    fn lines(&self, model: &Model, _height: u16) -> Lines {
+    fn lines(&self, model: &Model, _room: Size) -> Lines {
         locks(model)
     }
 

@@ -1,4 +1,5 @@
-//! The information pane: source, locks, causes and the like, one at a time.
+//! The information panes: source, locks, causes and the like; one at a time on narrow screens, the
+//! open ones below each other on wide ones.
 
 mod causes;
 mod findings;
@@ -8,23 +9,26 @@ mod locks;
 mod output;
 mod pane;
 mod search;
+pub(in crate::tui) mod slots;
 mod source;
+mod source_view;
 mod stacks;
 mod tree;
 mod values;
 
-use crate::report::text::{fill, width};
+use crate::report::text::{count, fill, width};
 use crate::tui::model::Model;
 use crate::tui::render::layout::areas;
-use crate::tui::render::paint::{paragraph, put};
+use crate::tui::render::paint::{heading, paragraph, put};
 use crate::tui::theme::Role;
 use crate::walk::inspection::InspectionRequest;
 use id::PaneId;
 use pane::{Lines, Pane};
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect, Size};
 use ratatui::style::Style;
 use ratatui::widgets::Widget;
+use slots::{Slot, slots};
 
 /// All panes, in the order of their tabs.
 const PANES: &[&dyn Pane] = &[
@@ -46,6 +50,8 @@ pub(in crate::tui) const FIRST: PaneId = PaneId("source");
 pub(in crate::tui) const SEARCH: PaneId = PaneId("search");
 /// The pane that shows watched expressions.
 pub(in crate::tui) const VALUES: PaneId = PaneId("values");
+/// The panes that are open at first on screens with room for several.
+pub(in crate::tui) const OPEN: [PaneId; 3] = [FIRST, PaneId("locks"), VALUES];
 
 /// The names of all panes, in the order of their tabs.
 pub(in crate::tui) fn ids() -> impl ExactSizeIterator<Item = PaneId> {
@@ -57,7 +63,7 @@ pub(in crate::tui) fn find(name: &str) -> Option<PaneId> {
     ids().find(|id| id.0 == name)
 }
 
-/// The pane before or after the displayed one.
+/// The pane before or after the selected one.
 pub(in crate::tui) fn neighbour(model: &Model, forward: bool) -> PaneId {
     let step = if forward { 1 } else { PANES.len() - 1 };
     PANES[(index(model.pane) + step) % PANES.len()].id()
@@ -73,13 +79,15 @@ fn index(id: PaneId) -> usize {
     PANES.iter().position(|pane| pane.id() == id).unwrap_or(0)
 }
 
-fn shown(model: &Model) -> &'static dyn Pane {
-    PANES[index(model.pane)]
+fn named(id: PaneId) -> &'static dyn Pane {
+    PANES[index(id)]
 }
 
-/// The stacks or values of the target that the displayed pane needs.
+/// The stacks or values of the target that the displayed panes need. One request serves all of
+/// them: a request for values is also one for the stacks at the same step.
 pub(in crate::tui) fn inspection(model: &Model) -> Option<InspectionRequest> {
-    shown(model).inspection(model)
+    let wanted = slots(model).into_iter().filter_map(|slot| named(slot.pane).inspection(model));
+    wanted.max_by_key(|request| request.expressions.len())
 }
 
 pub(in crate::tui) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
@@ -87,12 +95,34 @@ pub(in crate::tui) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
         return;
     }
     draw_tabs(model, buffer, area);
-    let inner = Rect { y: area.y + 1, height: area.height - 1, ..area };
-    let lines = laid_out(model, inner);
+    for slot in slots(model) {
+        draw_slot(model, buffer, &slot);
+    }
+}
+
+fn draw_slot(model: &Model, buffer: &mut Buffer, slot: &Slot) {
+    let lines = laid_out(model, slot.pane, slot.contents);
+    let height = usize::from(slot.contents.height);
     // The contents may have become shorter since the pane was scrolled.
-    let top = model.pane_top.min(lines.len().saturating_sub(usize::from(inner.height)));
-    let seen = lines.into_iter().skip(top).take(usize::from(inner.height));
-    paragraph(seen).render(inner, buffer);
+    let selected = slot.pane == model.pane;
+    let top = if selected { model.pane_top } else { 0 }.min(lines.len().saturating_sub(height));
+    let below = lines.len().saturating_sub(top + height);
+    if slot.heading.height > 0 {
+        let more = if below > 0 {
+            format!("{} below", count(below as u64, "line"))
+        } else {
+            String::new()
+        };
+        let role = if selected { Role::Title } else { Role::Dim };
+        heading(model, buffer, slot.heading, slot.pane.0, role, &more);
+    }
+    paragraph(lines.into_iter().skip(top).take(height)).render(slot.contents, buffer);
+}
+
+/// The displayed pane at a position.
+pub(in crate::tui) fn at(model: &Model, at: Position) -> Option<PaneId> {
+    let on = |slot: &Slot| slot.heading.contains(at) || slot.contents.contains(at);
+    slots(model).into_iter().find(on).map(|slot| slot.pane)
 }
 
 /// Columns of a tab besides its name: brackets around the selected one, spaces around others.
@@ -174,17 +204,19 @@ pub(in crate::tui) fn tab_at(model: &Model, column: u16) -> Option<PaneId> {
     PANES.get(tabs.end).filter(|_| column == at).map(|pane| pane.id())
 }
 
-fn laid_out(model: &Model, inner: Rect) -> Lines {
-    let pane = shown(model);
-    let lines = pane.lines(model, inner.height);
+fn laid_out(model: &Model, id: PaneId, inner: Rect) -> Lines {
+    let pane = named(id);
+    let lines = pane.lines(model, inner.as_size());
     if pane.wraps() { wrapped(lines, usize::from(inner.width)) } else { lines }
 }
 
-/// How many lines the displayed pane has in all.
-pub(in crate::tui) fn line_count(model: &Model) -> usize {
-    let area = areas(model).pane;
-    let inner = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
-    laid_out(model, inner).len()
+/// By how many lines the selected pane can be scrolled.
+pub(in crate::tui) fn hidden_lines(model: &Model) -> usize {
+    let selected = slots(model).into_iter().find(|slot| slot.pane == model.pane);
+    selected.map_or(0, |slot| {
+        let lines = laid_out(model, slot.pane, slot.contents).len();
+        lines.saturating_sub(usize::from(slot.contents.height))
+    })
 }
 
 /// Wraps lines at spaces, with a hanging indent.
@@ -209,12 +241,13 @@ fn wrapped(lines: Lines, cells: usize) -> Lines {
     all
 }
 
-/// The whole contents of the displayed pane as text.
+/// The whole contents of the selected pane as text.
 pub(in crate::tui) fn text(model: &Model) -> String {
-    let height = areas(model).pane.height.saturating_sub(1).max(20);
+    let area = areas(model).pane;
+    let room = Size { width: area.width, height: area.height.saturating_sub(1).max(20) };
     let line = |pieces: Vec<(String, Style)>| {
         let text: String = pieces.into_iter().map(|(text, _)| text).collect();
         text.trim_end().to_owned() + "\n"
     };
-    shown(model).lines(model, height).into_iter().map(line).collect()
+    named(model.pane).lines(model, room).into_iter().map(line).collect()
 }

@@ -5,6 +5,7 @@ use super::pane::{Lines, Pane, one};
 use crate::report::text::clean;
 use crate::tui::model::Model;
 use crate::tui::theme::Role;
+use ratatui::layout::Size;
 
 /// The pane.
 pub(super) struct Output;
@@ -22,7 +23,7 @@ impl Pane for Output {
         &["alt-7"]
     }
 
-    fn lines(&self, model: &Model, _height: u16) -> Lines {
+    fn lines(&self, model: &Model, _room: Size) -> Lines {
         output(model)
     }
 }

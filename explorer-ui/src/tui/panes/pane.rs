@@ -4,6 +4,7 @@ use super::id::PaneId;
 use crate::tui::model::Model;
 use crate::tui::theme::Role;
 use crate::walk::inspection::InspectionRequest;
+use ratatui::layout::Size;
 use ratatui::style::Style;
 
 /// The contents of a pane: lines of styled pieces of text.
@@ -21,8 +22,13 @@ pub(in crate::tui) trait Pane: Sync {
     /// The default keys that show the pane.
     fn keys(&self) -> &'static [&'static str];
 
-    /// The pane's contents. Panes that show an excerpt around the cursor fill `height` lines.
-    fn lines(&self, model: &Model, height: u16) -> Lines;
+    /// The pane's contents. Panes that show an excerpt around the cursor fill the height of `room`.
+    fn lines(&self, model: &Model, room: Size) -> Lines;
+
+    /// The pane's share of the height beside other panes, in relation to theirs.
+    fn share(&self) -> u16 {
+        1
+    }
 
     /// Whether long lines wrap; otherwise they are cut.
     fn wraps(&self) -> bool {

@@ -6,6 +6,7 @@ use crate::report::text::{clean, count, grouped};
 use crate::tui::model::Model;
 use crate::tui::theme::Role;
 use crate::walk::search::{SearchState, SearchStatus};
+use ratatui::layout::Size;
 use replay_core::runner::{Estimate, Tree, Visits};
 
 /// The pane.
@@ -24,7 +25,7 @@ impl Pane for Search {
         &["alt-9"]
     }
 
-    fn lines(&self, model: &Model, _height: u16) -> Lines {
+    fn lines(&self, model: &Model, _room: Size) -> Lines {
         dashboard(model)
     }
 

@@ -6,6 +6,7 @@ use crate::report::text::clean;
 use crate::tui::model::Model;
 use crate::tui::theme::Role;
 use crate::walk::inspection::InspectionRequest;
+use ratatui::layout::Size;
 use traces::{Frame, TaskState};
 
 /// The pane.
@@ -24,7 +25,7 @@ impl Pane for Stacks {
         &["alt-6"]
     }
 
-    fn lines(&self, model: &Model, _height: u16) -> Lines {
+    fn lines(&self, model: &Model, _room: Size) -> Lines {
         stacks(model)
     }
 

@@ -6,6 +6,7 @@ use crate::tui::model::Model;
 use crate::tui::render::choices::way;
 use crate::tui::render::paint::glyphs;
 use crate::tui::theme::Role;
+use ratatui::layout::Size;
 use replay_core::runner::Visits;
 
 /// The pane.
@@ -24,8 +25,8 @@ impl Pane for Tree {
         &["alt-0"]
     }
 
-    fn lines(&self, model: &Model, height: u16) -> Lines {
-        tree(model, height)
+    fn lines(&self, model: &Model, room: Size) -> Lines {
+        tree(model, room.height)
     }
 }
 

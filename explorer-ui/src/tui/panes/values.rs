@@ -9,6 +9,7 @@ use crate::tui::render::paint::glyphs;
 use crate::tui::theme::Role;
 use crate::walk::inspection::{AROUND, Change, InspectionRequest};
 use crate::walk::loaded_trace::LoadedTrace;
+use ratatui::layout::Size;
 use traces::{ObjectKind, Operation};
 
 /// The pane.
@@ -27,7 +28,7 @@ impl Pane for Values {
         &["alt-5"]
     }
 
-    fn lines(&self, model: &Model, _height: u16) -> Lines {
+    fn lines(&self, model: &Model, _room: Size) -> Lines {
         values(model)
     }
 

@@ -21,7 +21,7 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
         return;
     }
     let more = if model.looking_ahead { "looking ahead" } else { "" };
-    heading(model, buffer, area, "next to run", more);
+    heading(model, buffer, area, "next to run", Role::Title, more);
     let titles: Vec<String> =
         model.task_states.iter().map(|one| task_title(&model.loaded().trace, one.task)).collect();
     let cut = glyphs(model).cut;

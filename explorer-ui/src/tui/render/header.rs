@@ -28,6 +28,9 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
         let key = model.keys.name_of(Action::Original, "original");
         pieces.push((format!("edited ({key} returns)  "), theme.style(Role::Notice)));
     }
+    if let Some(rows) = &model.shown_rows {
+        pieces.push((format!("rows: {}  ", clean(&rows.text)), theme.style(Role::Notice)));
+    }
     match &loaded.trace.failure {
         Some(failure) => {
             pieces.push((format!("{}: ", failure.kind), theme.style(Role::Bad)));

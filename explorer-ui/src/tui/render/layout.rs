@@ -10,12 +10,18 @@ pub(super) const LEAST: (u16, u16) = (30, 8);
 /// From this width on the panes are on the right of the schedule.
 pub(super) const WIDE: u16 = 110;
 
+/// From this width on several panes are displayed at once.
+pub(in crate::tui) const BESIDE: u16 = 160;
+
 /// Columns of step numbers, signs and the minimap.
 const MARGIN: u16 = 12;
 /// The preferred width of a column: an operation, its object and its location.
 const COLUMN: u16 = 20;
-/// The width reserved for the panes on the right.
-const RIGHT: u16 = 50;
+/// The width reserved for the panes on the right: usually, and on screens with room for two sources
+/// beside each other.
+const RIGHT: (u16, u16) = (50, 2 * SOURCE + 2);
+/// The least width of a source beside another one.
+pub(in crate::tui) const SOURCE: u16 = 42;
 /// The least width of either side when the border is dragged.
 const SIDE: u16 = 24;
 /// From this height on the overview is shown by default.
@@ -76,7 +82,10 @@ pub(in crate::tui) fn areas(model: &Model) -> Areas {
         let columns = MARGIN + tasks * (COLUMN + 1);
         let left = match pane_sizes.side {
             Some(left) => left.clamp(SIDE, width - SIDE),
-            None => columns.min(width - RIGHT).max(width * 11 / 20).max(60),
+            None => {
+                let right = if width >= BESIDE { RIGHT.1 } else { RIGHT.0 };
+                columns.max(width * 11 / 20).min(width - right).max(60)
+            }
         };
         let right = Rect { x: left + 1, width: width - left - 1, ..body };
         let top = match pane_sizes.choices {

@@ -62,6 +62,7 @@ pub(in crate::tui) fn heading(
     buffer: &mut Buffer,
     area: Rect,
     title: &str,
+    role: Role,
     more: &str,
 ) {
     let sign = borders(model).horizontal_top;
@@ -75,7 +76,7 @@ pub(in crate::tui) fn heading(
         0,
         vec![
             (sign.to_owned(), border),
-            (format!(" {title} "), model.theme.style(Role::Title)),
+            (format!(" {title} "), model.theme.style(role)),
             (more, model.theme.style(Role::Dim)),
             (sign.repeat(rest), border),
         ],

@@ -215,11 +215,11 @@ impl Sheet<'_> {
     /// The row of `length` steps.
     fn row(&self, step: usize, length: usize) -> Pieces {
         let mut pieces = self.margin(step);
-        let task = self.loaded.trace.execution.steps[step].task;
-        if self.model.hidden.contains(&task) {
+        if !self.model.shows(step) {
             pieces.push((self.hidden(step..step + length), self.style(Role::Border)));
             return pieces;
         }
+        let task = self.loaded.trace.execution.steps[step].task;
         let signs = glyphs(self.model);
         let own = self.loaded.reader.cell(&self.loaded.trace, step, signs);
         let cell = match length {
@@ -254,7 +254,7 @@ impl Sheet<'_> {
         trace.failure.is_some() && self.loaded.reader.cell(trace, last, signs).failed
     }
 
-    /// The text for steps of hidden tasks.
+    /// The text for steps that are hidden.
     fn hidden(&self, steps: Range<usize>) -> String {
         let signs = glyphs(self.model);
         let length = count(steps.len() as u64, "step");

@@ -1,12 +1,18 @@
 //! Changes to the view: which tasks are shown, and how the screen is divided.
 
 use super::{keys, model, new_model, samples, screen};
+use crate::tui::model::Model;
+use crate::tui::model::ScheduleView;
 use crate::tui::model::effect::Effect;
 use crate::tui::model::event::Event;
 use crate::tui::model::folding::Fold;
+use crate::tui::model::notes::Notes;
 use crate::tui::panes::id::PaneId;
+use crate::tui::panes::slots::slots;
 use crate::tui::render::layout::areas;
 use crate::tui::update::update;
+use crate::walk::loaded_trace::LoadedTrace;
+use std::sync::Arc;
 
 #[test]
 fn tasks_are_hidden_shown_and_pinned() {
@@ -57,7 +63,9 @@ fn matches_are_visited_in_both_directions_until_escape() {
     keys(&mut model, "N");
     assert_eq!(model.view.cursor, first);
     keys(&mut model, "N");
-    assert!(model.message.as_ref().is_some_and(|it| it.text == "wrapped around to the end"));
+    assert!(
+        model.message.as_ref().is_some_and(|it| it.text.ends_with(", wrapped around to the end"))
+    );
     // Backwards from the start: the last matching row.
     let last = model.view.cursor;
     keys(&mut model, "g \\ l o c k enter");
@@ -71,6 +79,48 @@ fn matches_are_visited_in_both_directions_until_escape() {
             .as_ref()
             .is_some_and(|it| it.text.contains("failure") || it.text.contains("look-ahead"))
     );
+}
+
+#[test]
+fn rows_are_found_and_filtered_by_their_parts() {
+    let mut model = model(samples::lost_update(), 140, 30);
+    let said = |model: &Model| model.message.as_ref().map(|it| it.text.clone()).unwrap_or_default();
+    keys(&mut model, "g / t : 2 space w enter");
+    assert_eq!((model.view.cursor, said(&model)), (7, "match 1 of 1".to_owned()));
+    keys(&mut model, "g / o : t o t a l enter");
+    assert_eq!((model.view.cursor, said(&model)), (3, "match 1 of 5".to_owned()));
+    keys(&mut model, "n n");
+    assert_eq!((model.view.cursor, said(&model)), (6, "match 3 of 5".to_owned()));
+    keys(&mut model, "/ t : enter");
+    assert!(said(&model).starts_with("`t:` lacks a text"), "{}", said(&model));
+    // Only matching rows, and one line for what lies between.
+    keys(&mut model, "esc & w enter");
+    assert_eq!(said(&model), "2 of 9 rows shown");
+    assert_eq!(*model.lines, [0, 6, 7, 8]);
+    assert!(screen(&model).contains("6 steps of T0 T1 T2 hidden"), "{}", screen(&model));
+    // The filter is shown, and offered for editing.
+    assert!(screen(&model).contains("rows: w"), "{}", screen(&model));
+    keys(&mut model, "& space t : 1 enter");
+    assert_eq!(*model.lines, [0, 6, 7]);
+    // A filter without a match changes nothing.
+    keys(&mut model, "& x y z enter");
+    assert_eq!((model.lines.len(), said(&model)), (3, "no row matches `w t:1xyz`".to_owned()));
+    keys(&mut model, "& ctrl-u enter");
+    assert_eq!(model.lines.len(), 9);
+}
+
+#[test]
+fn a_filter_applies_to_the_next_schedule_too() {
+    let mut model = model(samples::lost_update(), 140, 30);
+    keys(&mut model, "& t : 1 enter");
+    let lines = model.lines.len();
+    let other = Arc::new(LoadedTrace::of(samples::two_tasks()));
+    model.view = ScheduleView { loaded: other, cursor: 0, notes: Notes::new() };
+    model.update_lines();
+    keys(&mut model, "esc");
+    assert_ne!(model.lines.len(), lines);
+    let shown = model.shown_rows.as_ref().expect("a filter");
+    assert!(shown.is_of(&model.view.loaded), "it was applied");
 }
 
 #[test]
@@ -115,6 +165,63 @@ fn a_pane_is_chosen_by_its_name_in_the_heading() {
     update(&mut model, Event::Click(at as u16, pane.y));
     update(&mut model, Event::Release(at as u16, pane.y));
     assert_eq!(model.pane, PaneId("causes"));
+}
+
+#[test]
+fn open_panes_are_displayed_below_each_other_on_wide_screens() {
+    let shown =
+        |model: &Model| -> Vec<&str> { slots(model).iter().map(|slot| slot.pane.0).collect() };
+    let mut model = model(samples::deadlock(), 200, 60);
+    assert_eq!(shown(&model), ["source", "locks", "values"]);
+    let before = slots(&model);
+    // Selecting an open pane moves none of them.
+    keys(&mut model, "tab");
+    assert_eq!(model.pane, PaneId("locks"));
+    assert_eq!(slots(&model), before);
+    // Another one is displayed above them.
+    keys(&mut model, "tab");
+    assert_eq!(shown(&model), ["causes", "source", "locks", "values"]);
+    // The selected pane is added at the end, and removed.
+    keys(&mut model, "*");
+    assert_eq!(shown(&model), ["source", "locks", "values", "causes"]);
+    assert!(model.message.as_ref().is_some_and(|it| it.text.ends_with("values, causes")));
+    keys(&mut model, "* alt-1 *");
+    assert_eq!(shown(&model), ["source", "locks", "values"]);
+    keys(&mut model, "alt-2");
+    assert_eq!(shown(&model), ["locks", "values"]);
+    // A click on a pane selects it.
+    let values = slots(&model)[1].contents;
+    update(&mut model, Event::Click(values.x + 2, values.y));
+    assert_eq!(model.pane, PaneId("values"));
+    keys(&mut model, "Z");
+    assert_eq!(shown(&model), ["values"]);
+}
+
+#[test]
+fn panes_fill_their_area_without_overlap() {
+    for width in [30, 80, 120, 159, 160, 200, 300] {
+        for height in [8, 12, 24, 31, 40, 60, 100] {
+            let mut model = model(samples::deadlock(), width, height);
+            for _ in 0..3 {
+                keys(&mut model, "tab *");
+            }
+            let (area, slots) = (areas(&model).pane, slots(&model));
+            if area.height < 2 {
+                assert_eq!(slots, [], "{width}x{height}");
+                continue;
+            }
+            let mut at = area.y + 1;
+            for slot in &slots {
+                assert_eq!(slot.heading.y, at, "{width}x{height}");
+                assert_eq!(slot.contents.y, at + slot.heading.height, "{width}x{height}");
+                at = slot.contents.y + slot.contents.height;
+            }
+            assert_eq!(at, area.y + area.height, "{width}x{height}");
+            assert!(slots.iter().any(|slot| slot.pane == model.pane), "{width}x{height}");
+            assert!(width >= 160 || slots.len() == 1, "{width}x{height}");
+            screen(&model);
+        }
+    }
 }
 
 #[test]

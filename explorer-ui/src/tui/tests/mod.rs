@@ -377,9 +377,9 @@ fn long_work_runs_in_the_background_and_can_be_cancelled() {
     let parts = std::cell::Cell::new(0);
     let result =
         job.run(&never, &|_| parts.set(parts.get() + 1)).expect("the job is not cancelled");
-    assert_eq!(parts.get(), 4, "the rest, and the part before the cursor");
+    assert_eq!(parts.get(), 3, "each part of the schedule");
     update(&mut model, Event::Job { number, update: result });
-    assert!(model.message.as_ref().is_some_and(|it| it.text == "no row holds `none`"));
+    assert!(model.message.as_ref().is_some_and(|it| it.text == "no row matches `none`"));
     // The result of a cancelled job is ignored.
     let (number, job) = begin(&mut model, "/ l o c k enter");
     assert!(matches!(&keys(&mut model, "esc")[..], [Effect::Cancel]));

@@ -39,7 +39,7 @@ const SIZES: [Size; 3] = [(80, 24), (120, 40), (200, 60)];
 const THEMED: Size = (120, 40);
 
 /// Every screen, with a name for its snapshot files.
-const SCREENS: [(&str, Build); 26] = [
+const SCREENS: [(&str, Build); 27] = [
     ("opened", |size| model(samples::lost_update(), size.0, size.1)),
     ("checked", checked),
     ("interleaving", interleaving),
@@ -68,6 +68,7 @@ const SCREENS: [(&str, Build); 26] = [
     ("compare", compared),
     ("explain", explained),
     ("help", |size| pressed(interleaving(size), "?")),
+    ("filtered", |size| pressed(model(samples::lost_update(), size.0, size.1), "& w enter")),
     ("palette", |size| pressed(interleaving(size), ": n e x t")),
     ("tour", |size| pressed(interleaving(size), "T j")),
     ("question", |size| pressed(interleaving(size), "m / l o c k")),
@@ -281,6 +282,18 @@ fn compact(fg: Color, bg: Color, modifier: Modifier) -> String {
 fn every_screen_at_three_sizes() {
     for (name, build) in SCREENS {
         for (width, height) in SIZES {
+            let model = build((width, height));
+            insta::assert_snapshot!(format!("{name}-{width}x{height}"), screen(&model));
+        }
+    }
+}
+
+/// The first screens of a trace, where several panes have room.
+#[test]
+fn large_screens_show_several_panes() {
+    for (width, height) in [(160, 45), (300, 100)] {
+        for name in ["opened", "interleaving", "checked", "many-tasks"] {
+            let (_, build) = SCREENS.iter().find(|one| one.0 == name).expect("a screen");
             let model = build((width, height));
             insta::assert_snapshot!(format!("{name}-{width}x{height}"), screen(&model));
         }

@@ -1,13 +1,13 @@
 //! Performs actions.
 
-use super::{choices, columns, navigate, prompt, scroll, search, tools};
+use super::{choices, columns, navigate, rows, scroll, search, tools};
 use crate::tui::keys::actions::Action;
 use crate::tui::model::Model;
 use crate::tui::model::effect::{DebuggerKind, Effect};
 use crate::tui::model::mode::{Mode, Question};
 use crate::tui::panes;
 use crate::tui::panes::id::PaneId;
-use crate::tui::render::layout::areas;
+use crate::tui::render::layout::{BESIDE, areas};
 use crate::tui::tour::PAGES;
 
 /// Performs an action and, if it is the one the tour waits for, turns the tour's page.
@@ -48,8 +48,12 @@ pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effec
         Action::GoTo => ask(model, Question::Step),
         Action::Search => ask(model, Question::Text),
         Action::SearchBack => ask(model, Question::TextBefore),
-        Action::NextMatch => prompt::next_match(model, false, effects),
-        Action::PreviousMatch => prompt::next_match(model, true, effects),
+        Action::Filter => {
+            let text = model.shown_rows.as_ref().map(|rows| rows.text.clone()).unwrap_or_default();
+            model.mode = Mode::Prompt(Question::Filter, text);
+        }
+        Action::NextMatch => rows::next_match(model, false, effects),
+        Action::PreviousMatch => rows::next_match(model, true, effects),
         Action::UntilObject => ask(model, Question::Object),
         Action::UntilLine => ask(model, Question::Line),
         Action::PickTask => ask(model, Question::Task),
@@ -67,6 +71,7 @@ pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effec
             show_pane(model, panes::neighbour(model, action == Action::NextPane));
         }
         Action::ShowPane(pane) => show_pane(model, pane),
+        Action::KeepPane => keep_pane(model),
         Action::PaneDown => scroll::pane(model, 1),
         Action::PaneUp => scroll::pane(model, -1),
         Action::Bookmark => tools::bookmark(model, effects),
@@ -127,7 +132,24 @@ pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effec
     }
 }
 
-fn show_pane(model: &mut Model, pane: PaneId) {
+/// Adds the selected pane to those that stay open, as the last one, or removes it.
+fn keep_pane(model: &mut Model) {
+    let (pane, before) = (model.pane, model.open_panes.len());
+    model.open_panes.retain(|&open| open != pane);
+    let kept = model.open_panes.len() == before;
+    if kept {
+        model.open_panes.push(pane);
+    }
+    let open: Vec<&str> = model.open_panes.iter().map(|pane| pane.0).collect();
+    let open = if open.is_empty() { "none".to_owned() } else { open.join(", ") };
+    let room = match model.size.0 >= BESIDE {
+        true => String::new(),
+        false => format!("; they are displayed from {BESIDE} columns on"),
+    };
+    model.notify(format!("panes that stay open: {open}{room}"));
+}
+
+pub(super) fn show_pane(model: &mut Model, pane: PaneId) {
     model.pane = pane;
     model.pane_top = 0;
     if areas(model).pane.height < 2 {

@@ -6,6 +6,9 @@ use crate::tui::panes;
 use std::sync::Arc;
 use traces::TaskId;
 
+/// At most this many source files of other tasks are read at a position.
+const OTHER_SOURCES: usize = 3;
+
 /// Selects a step and starts the look-ahead from there.
 pub(super) fn move_cursor(model: &mut Model, step: usize, effects: &mut Vec<Effect>) {
     model.view.cursor = step.min(model.loaded().len());
@@ -41,12 +44,17 @@ pub(super) fn request_check(model: &mut Model, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Requests the source file to show, unless it was read before or cannot be read.
+/// Requests the source files to show, unless they were read before or cannot be read.
 pub(super) fn request_source(model: &Model, effects: &mut Vec<Effect>) {
-    if let Some((path, _)) = model.shown_source()
-        && !model.sources.contains_key(&path)
-    {
-        effects.push(Effect::Source(path));
+    let others = model.other_sources().into_iter().map(|position| position.file);
+    let mut paths: Vec<String> = model.shown_source().map(|(path, _)| path).into_iter().collect();
+    paths.extend(others.take(OTHER_SOURCES));
+    paths.sort_unstable();
+    paths.dedup();
+    for path in paths {
+        if !model.sources.contains_key(&path) {
+            effects.push(Effect::Source(path));
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Background jobs: short ones run at once, long ones on a thread.
 
-use super::cursor::move_cursor;
+use super::rows;
 use crate::tui::model::Model;
 use crate::tui::model::effect::Effect;
 use crate::tui::model::job::{Job, JobUpdate};
@@ -41,16 +41,7 @@ fn apply(model: &mut Model, update: JobUpdate, effects: &mut Vec<Effect>) {
     model.busy = None;
     match update {
         JobUpdate::Found(search, _) if !Arc::ptr_eq(&search.loaded, &model.view.loaded) => {}
-        JobUpdate::Found(search, Some(step)) => {
-            move_cursor(model, step, effects);
-            model.matches = true;
-            match search.back {
-                false if step < search.from => model.notify("wrapped around to the start"),
-                true if step >= search.from => model.notify("wrapped around to the end"),
-                _ => {}
-            }
-        }
-        JobUpdate::Found(search, None) => model.fail(format!("no row holds `{}`", search.text)),
+        JobUpdate::Found(search, steps) => rows::found(model, search, steps, effects),
         JobUpdate::Compared(title, page) => model.mode = Mode::Text(title, page, 0),
         JobUpdate::Failed(why) => model.fail(why),
         JobUpdate::Progress(_) => {}

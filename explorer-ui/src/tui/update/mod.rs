@@ -10,6 +10,7 @@ mod mouse;
 mod navigate;
 mod prompt;
 mod reply;
+mod rows;
 mod scroll;
 mod search;
 mod tools;
@@ -60,6 +61,7 @@ pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
         }
         Event::Message(message) => model.message = Some(message),
     }
+    rows::refilter(model, &mut effects);
     navigate::record_jump(model, &before);
     effects.extend(cursor::request_inspection(model));
     effects
@@ -68,7 +70,9 @@ pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
 /// A model with the default key bindings.
 #[must_use]
 pub fn new_model(loaded: Arc<LoadedTrace>, size: (u16, u16)) -> Model {
-    Model::new(loaded, size, panes::FIRST, default_keys())
+    let mut model = Model::new(loaded, size, panes::FIRST, default_keys());
+    model.open_panes = panes::OPEN.to_vec();
+    model
 }
 
 /// Sets up the model when the explorer opens, from the saved session if there is one.

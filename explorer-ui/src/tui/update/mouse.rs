@@ -61,6 +61,9 @@ pub(super) fn clicked(model: &mut Model, x: u16, y: u16, effects: &mut Vec<Effec
     if model.dragged.is_some() || move_cursor_to_mouse(model, at, effects) {
         return;
     }
+    if let Some(pane) = panes::at(model, at).filter(|&pane| pane != model.pane) {
+        return actions::show_pane(model, pane);
+    }
     let choices = areas(model).choices;
     if choices.contains(at)
         && let Some(place) = listed_at(model, choices, at.y - choices.y)

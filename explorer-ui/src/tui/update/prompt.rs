@@ -1,17 +1,14 @@
 //! Text input: prompts in the footer, and the text of the palette.
 
 use super::cursor::move_cursor;
-use super::{choices, jobs, tools};
+use super::{choices, rows, tools};
 use crate::tui::keys::actions::Action;
 use crate::tui::keys::key::Key;
 use crate::tui::model::Model;
 use crate::tui::model::effect::Effect;
-use crate::tui::model::job::{Job, TextSearch};
 use crate::tui::model::mode::{Mode, Question};
-use crate::tui::render::paint::glyphs;
 use crate::walk::moves::{AtLine, OnObject};
 use ratatui::crossterm::event::KeyCode;
-use std::sync::Arc;
 
 /// The longest text that can be typed, in bytes.
 const MAX_TEXT: usize = 200;
@@ -28,8 +25,9 @@ pub(super) fn pressed(model: &mut Model, key: Key, effects: &mut Vec<Effect>) {
 
 fn answer(model: &mut Model, question: Question, text: String, effects: &mut Vec<Effect>) {
     match question {
-        Question::Text => search(model, text, false, effects),
-        Question::TextBefore => search(model, text, true, effects),
+        Question::Text => rows::search(model, text, false, effects),
+        Question::TextBefore => rows::search(model, text, true, effects),
+        Question::Filter => rows::filter(model, text.trim(), effects),
         Question::Step => match text.trim().parse::<usize>() {
             Ok(step) => move_cursor(model, step.saturating_sub(1), effects),
             Err(_) => model.fail(format!("`{text}` is not a step number")),
@@ -73,34 +71,6 @@ fn text(model: &mut Model) -> Option<&mut String> {
         Mode::Prompt(_, text) => Some(text),
         Mode::Normal | Mode::Help(_) | Mode::Text(..) | Mode::StartSearch { .. } => None,
     }
-}
-
-/// Searches the rows; an empty text repeats the last search.
-fn search(model: &mut Model, text: String, back: bool, effects: &mut Vec<Effect>) {
-    let text = if text.is_empty() { model.search_text.clone() } else { text };
-    model.search_text.clone_from(&text);
-    if text.is_empty() {
-        return;
-    }
-    let cursor = model.view.cursor;
-    let search = TextSearch {
-        loaded: Arc::clone(&model.view.loaded),
-        from: if back { cursor } else { cursor + 1 },
-        back,
-        glyphs: glyphs(model),
-        text,
-    };
-    let what = format!("searching for `{}`", search.text);
-    jobs::start(model, Job::Find(search), what, effects);
-}
-
-/// Moves to the next or previous match of the last text search.
-pub(super) fn next_match(model: &mut Model, back: bool, effects: &mut Vec<Effect>) {
-    if model.search_text.is_empty() {
-        let key = model.keys.name_of(Action::Search, "search");
-        return model.notify(format!("no text was searched for yet: {key} searches"));
-    }
-    search(model, String::new(), back, effects);
 }
 
 /// The action of `n` and `N` while a text search is active.

@@ -3,7 +3,6 @@
 use crate::tui::model::Model;
 use crate::tui::model::mode::Mode;
 use crate::tui::panes;
-use crate::tui::render::layout::areas;
 use crate::tui::render::overlay::help_lines;
 use ratatui::crossterm::event::KeyCode;
 
@@ -32,9 +31,8 @@ pub(super) fn window(model: &mut Model, lines: i64) {
     }
 }
 
-/// Scrolls the information pane, not beyond its last line.
+/// Scrolls the selected pane, not beyond its last line.
 pub(super) fn pane(model: &mut Model, lines: i64) {
-    let room = usize::from(areas(model).pane.height.saturating_sub(1));
-    let most = panes::line_count(model).saturating_sub(room) as i64;
+    let most = panes::hidden_lines(model) as i64;
     model.pane_top = (model.pane_top as i64 + lines).clamp(0, most) as usize;
 }
