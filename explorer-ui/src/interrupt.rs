@@ -4,7 +4,7 @@ use crate::exit::Status;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::{SigId, flag, low_level};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// A flag that the first signal sets.
 ///
@@ -26,6 +26,24 @@ fn registered() -> (Arc<AtomicBool>, Vec<SigId>) {
     });
     let handlers = handlers.filter_map(Result::ok).collect();
     (interrupted, handlers)
+}
+
+/// Records which signal came last; 0 before the first one.
+#[must_use]
+pub fn last_signal() -> Arc<AtomicUsize> {
+    let last = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let _ = flag::register_usize(signal, Arc::clone(&last), signal as usize);
+    }
+    last
+}
+
+/// Ends the process by this signal, so that the caller sees the reason in the exit status. Does
+/// nothing for 0.
+pub fn end_by(signal: usize) {
+    if signal > 0 {
+        let _ = low_level::emulate_default_handler(signal as i32);
+    }
 }
 
 /// Turns SIGXFSZ into a write error: a file above the size limit is handled like a full disk.

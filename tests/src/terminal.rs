@@ -199,7 +199,7 @@ impl Terminal {
         }
     }
 
-    /// Waits for the end: the status, after the terminal was restored.
+    /// Waits for the end: the status as a shell shows it, after the terminal was restored.
     pub fn end(mut self) -> (u32, Home) {
         let end = Instant::now() + TIME_LIMIT;
         loop {
@@ -217,7 +217,13 @@ impl Terminal {
                 break;
             }
         }
-        let status = self.child.wait().expect("it ended").exit_code();
+        let status = self.child.wait().expect("it ended");
+        let status = match status.signal() {
+            Some("Terminated") => 128 + 15,
+            Some("Hangup") => 128 + 1,
+            Some(other) => panic!("it was ended by {other}"),
+            None => status.exit_code(),
+        };
         let screen = self.parser.screen();
         assert!(!screen.alternate_screen(), "the screen is given back");
         assert!(!screen.hide_cursor(), "the cursor is given back");

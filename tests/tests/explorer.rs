@@ -123,7 +123,7 @@ fn a_termination_signal_restores_the_terminal() {
     let mut terminal = Terminal::open(home, &["ui", &trace], (100, 30));
     terminal.wait_for("next to run");
     terminal.signal("TERM");
-    assert_eq!(terminal.end().0, 0);
+    assert_eq!(terminal.end().0, 143, "the status names the signal");
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn a_lost_connection_ends_it() {
     let mut terminal = Terminal::open(home, &["ui", &trace], (100, 30));
     terminal.wait_for("next to run");
     terminal.signal("HUP");
-    assert_eq!(terminal.end().0, 0);
+    assert_eq!(terminal.end().0, 129);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::tui::startup::Startup;
 use replay_core::WorkingFiles;
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 /// Runs the verb.
 ///
@@ -36,7 +37,7 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
     }
     let (options, counts) = Settings::ui(&args.program, &config_file::load(Path::new("."))?);
     let (out, workers) = (options.out.clone(), args.program.workers);
-    let interrupted = interrupt::flag();
+    let (interrupted, last_signal) = (interrupt::flag(), interrupt::last_signal());
     let startup = match &args.trace {
         Some(path) => {
             let opened = opening::trace(path, args.yes, &args.command, options.seed, console)?;
@@ -63,6 +64,7 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
     let opening =
         tui::Options { color: console.style.color, startup, path, out: &out, workers, tour };
     tui::run(opening, &interrupted)?;
+    interrupt::end_by(last_signal.load(Ordering::Relaxed));
     Ok(Status::Fine)
 }
 

@@ -59,6 +59,7 @@ pub(super) fn launch(
             time: Some(TIME),
             first_failure: true,
         },
+        resume: false,
     };
     session.search(order, call)?;
     let found = session.searched().and_then(|search| search.found.first());

@@ -87,6 +87,9 @@ impl EffectRunner {
             Effect::StopSearch => {
                 engine.inspect(|engine| engine.stop_search());
             }
+            Effect::CancelLookAhead => {
+                engine.inspect(|engine| engine.cancel());
+            }
             Effect::Cancel => {
                 self.jobs.cancel();
                 engine.inspect(|engine| engine.cancel());
@@ -117,6 +120,8 @@ impl EffectRunner {
                 engine.inspect(|engine| engine.stop_checks());
                 self.request(Request::Reload(loaded));
             }
+            // The event loop has the screen as it was drawn.
+            Effect::SaveScreen | Effect::Record => {}
             Effect::Redraw => screen.redraw()?,
             Effect::Suspend => EffectRunner::suspend(screen)?,
         }

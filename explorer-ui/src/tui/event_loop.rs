@@ -10,6 +10,7 @@ use super::model::event::Event;
 use super::model::message::Message;
 use super::model::mode::Mode;
 use super::model::notes;
+use super::recording::Captures;
 use super::startup::{self, Started, Startup};
 use super::terminal::Screen;
 use super::theme::Theme;
@@ -94,6 +95,7 @@ pub fn run(options: Options<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
     };
     let jobs = BackgroundJobs::new(sender);
     let runner = EffectRunner::new(engine, jobs, input, options.out.to_owned());
+    let mut captures = Captures::new(options.out.to_owned());
     let message = load_notes(&mut model).or(model.message.take());
     let saved = session.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
     let saved = saved.filter(|_| !options.tour).and_then(|text| session::read(&text));
@@ -112,7 +114,15 @@ pub fn run(options: Options<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
     let ended = loop {
         stale |= !effects.is_empty();
         for effect in std::mem::take(&mut effects) {
-            if let Some(event) = runner.perform(effect, &model, &mut screen)? {
+            let event = match effect {
+                Effect::SaveScreen => {
+                    captures.save();
+                    None
+                }
+                Effect::Record => Some(Event::Message(captures.toggle_recording())),
+                effect => runner.perform(effect, &model, &mut screen)?,
+            };
+            if let Some(event) = event {
                 effects.extend(update(&mut model, event));
             }
         }
@@ -133,10 +143,16 @@ pub fn run(options: Options<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
             effects.extend(update(&mut model, Event::Resize(size.width, size.height)));
             stale = true;
         }
-        if std::mem::take(&mut stale)
-            && let Err(error) = screen.terminal.draw(|frame| render::draw(&model, frame))
-        {
-            break Err(error.into());
+        if std::mem::take(&mut stale) {
+            let captured = match screen.terminal.draw(|frame| render::draw(&model, frame)) {
+                Ok(drawn) => captures.drawn(drawn.buffer),
+                Err(error) => break Err(error.into()),
+            };
+            if let Some(message) = captured {
+                effects.extend(update(&mut model, Event::Message(message)));
+                stale = true;
+                continue;
+            }
         }
         let Ok(first) = events.recv_timeout(TICK) else { continue };
         stale = true;

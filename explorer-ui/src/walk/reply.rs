@@ -68,10 +68,12 @@ pub enum Reply {
         /// Counts, and the nearest failure.
         ahead: LookAhead,
     },
-    /// The look-ahead of this cursor position is finished.
+    /// The look-ahead of this cursor position has ended.
     LookAheadDone {
         /// The cursor position.
         generation: u64,
+        /// Whether it was not cancelled.
+        finished: bool,
     },
     /// An update of a search.
     Search {

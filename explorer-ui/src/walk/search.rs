@@ -97,6 +97,18 @@ impl SearchState {
         !matches!(self.status, SearchStatus::Ended { .. })
     }
 
+    /// Marks a search that was stopped as running again, and returns the order that continues it;
+    /// none if it is complete. Failures that it found stay; remarks are repeated at its end.
+    pub fn go_on(&mut self) -> Option<SearchFrom> {
+        if !matches!(self.status, SearchStatus::Ended { complete: false, .. }) {
+            return None;
+        }
+        self.number += 1;
+        self.status = SearchStatus::Running;
+        self.remarks.clear();
+        Some(SearchFrom { resume: true, ..self.order.clone() })
+    }
+
     /// Applies an update.
     pub fn apply(&mut self, update: SearchUpdate) {
         match update {

@@ -332,7 +332,7 @@ impl Session {
                 found.push((task, ahead));
                 None
             }
-            Reply::LookAheadDone { generation: of } if of == generation => Some(()),
+            Reply::LookAheadDone { generation: of, .. } if of == generation => Some(()),
             _ => None,
         })?;
         found.sort_by_key(|(task, _)| *task);

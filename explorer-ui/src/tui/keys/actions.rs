@@ -97,6 +97,7 @@ actions! {
     "Search" {
         HandOver "hand-over" ["h"] "start a search from this step: choose strategy and bound";
         Stop "stop" ["S" "esc"] "stop the search, or cancel the running request";
+        GoOn "resume" ["H"] "continue the search that was stopped";
         NextFound "next-found" ["f"] "show the next failure that the search found";
         PreviousFound "previous-found" ["F"] "show the previous failure";
     }
@@ -138,6 +139,8 @@ actions! {
         Copy "copy" ["y"] "copy this step as text";
         CopySchedule "copy-schedule" ["Y"] "copy the whole schedule as text";
         CopyPane "copy-pane" ["C"] "copy the contents of the pane as text";
+        SaveScreen "save-screen" ["X"] "write the screen to files: a picture (SVG) and text";
+        Record "record" ["alt-x"] "record the screen (asciicast), or stop recording";
         Debugger "debugger" ["D"] "open gdb at this step; the explorer returns when gdb ends";
         Lldb "lldb" ["L"] "open lldb at this step; the explorer returns when lldb ends";
         Split "split" ["V"] "open gdb at this step in a new tmux pane";

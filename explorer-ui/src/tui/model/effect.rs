@@ -34,6 +34,8 @@ pub enum Effect {
         /// The enabled tasks.
         moves: Vec<TaskId>,
     },
+    /// Stop the look-ahead, which is from another step.
+    CancelLookAhead,
     /// Start a background job.
     StartJob {
         /// The job's number. Updates of other jobs are dropped.
@@ -70,6 +72,10 @@ pub enum Effect {
     Reload(Arc<LoadedTrace>),
     /// Redraw the whole screen.
     Redraw,
+    /// Write the screen to files.
+    SaveScreen,
+    /// Start or stop recording the screen.
+    Record,
     /// Suspend this process, as the shell's job control does.
     Suspend,
 }

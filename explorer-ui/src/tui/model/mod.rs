@@ -5,6 +5,7 @@ pub mod event;
 pub mod folding;
 pub mod found_rows;
 pub mod job;
+pub mod look_ahead;
 pub mod message;
 pub mod mode;
 pub mod notes;
@@ -23,12 +24,12 @@ use crate::walk::place::{SourcePosition, other_positions, source_line};
 use crate::walk::search::SearchState;
 use folding::Fold;
 use found_rows::FoundRows;
+use look_ahead::{ByTask, LookAheadMemory};
 use message::Message;
 use mode::Mode;
 use notes::Notes;
 use pane_sizes::{Divider, PaneSizes};
 use ratatui::crossterm::event::KeyCode;
-use replay_core::runner::LookAhead;
 use replay_core::source::Source;
 use replay_core::task_status::TaskStatus;
 use replay_core::verdict::Verdict;
@@ -90,7 +91,9 @@ pub struct Model {
     /// The state of every task at the cursor.
     pub task_states: Vec<TaskStatus>,
     /// The look-ahead of each enabled task, as far as it is known.
-    pub ahead: HashMap<TaskId, LookAhead>,
+    pub ahead: ByTask,
+    /// Finished look-aheads at other steps.
+    pub ahead_elsewhere: LookAheadMemory,
     /// Counts cursor movements. Replies for earlier positions are dropped.
     pub generation: u64,
     /// Whether the look-ahead is running.
@@ -187,7 +190,8 @@ impl Model {
             jumps: JumpList::default(),
             lines: Arc::new(Vec::new()),
             task_states: Vec::new(),
-            ahead: HashMap::new(),
+            ahead: ByTask::new(),
+            ahead_elsewhere: LookAheadMemory::default(),
             generation: 0,
             looking_ahead: false,
             pane,

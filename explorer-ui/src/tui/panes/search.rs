@@ -78,7 +78,12 @@ fn dashboard(model: &Model) -> Lines {
         Some(bound) => format!(" exploring {}; ", count(bound.into(), "preemption")),
         None => " ".to_owned(),
     };
-    let waiting = match progress.open {
+    // The tree, from which the depths below are, is read at another moment than the progress.
+    let open = match &search.tree {
+        Some(tree) => tree.by_depth().values().sum(),
+        None => progress.open,
+    };
+    let waiting = match open {
         1 => "1 branch unexplored".to_owned(),
         open => format!("{} branches unexplored", grouped(open)),
     };

@@ -188,8 +188,35 @@ fn the_best_move_is_the_one_nearest_to_a_failure() {
     assert_eq!(model.ahead.len(), 2, "an answer to an older question counts for nothing");
     let effects = keys(&mut model, "N");
     assert_eq!(effects, [Effect::Run { choices: way, cursor: usize::MAX }]);
+    assert!(model.busy.as_ref().is_some_and(|it| it.ends_with("known so far")), "still running");
     let effects = keys(&mut model, "n");
     assert!(matches!(&effects[..], [Effect::Run { cursor: 3, .. }]), "{effects:?}");
+}
+
+#[test]
+fn a_finished_look_ahead_is_kept_for_its_step() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    keys(&mut model, "g j j");
+    let ahead = LookAhead { executions: 10, failing: 1, ..LookAhead::default() };
+    let done = |model: &mut Model, finished| {
+        let generation = model.generation;
+        let task = TaskId(2);
+        let ahead = Reply::Ahead { generation, task, ahead: ahead.clone() };
+        update(model, Event::Engine(ahead));
+        update(model, Event::Engine(Reply::LookAheadDone { generation, finished }));
+    };
+    done(&mut model, true);
+    keys(&mut model, "j");
+    assert!(model.ahead.is_empty() && model.looking_ahead);
+    // One that was cancelled is begun anew.
+    done(&mut model, false);
+    let effects = keys(&mut model, "k");
+    assert_eq!(model.ahead.get(&TaskId(2)), Some(&ahead));
+    assert!(!effects.iter().any(|it| matches!(it, Effect::LookAhead { .. })), "{effects:?}");
+    let effects = keys(&mut model, "j");
+    assert!(effects.iter().any(|it| matches!(it, Effect::LookAhead { .. })), "{effects:?}");
+    // Back again while it runs: it is of another step.
+    assert!(keys(&mut model, "k").contains(&Effect::CancelLookAhead));
 }
 
 #[test]
@@ -466,6 +493,13 @@ fn a_search_is_shown_on_its_pane_and_at_each_choice() {
     let effects = news(&mut model, 1, SearchUpdate::Failed("it was stopped".into()));
     let free = matches!(&effects[..], [.., Effect::LookAhead { .. }, Effect::Check(_)]);
     assert!(free, "the machine is free again: {effects:?}");
+    // It continues where it was stopped.
+    let effects = keys(&mut model, "H");
+    let [Effect::Search { number: 2, order }] = &effects[..] else { panic!("{effects:?}") };
+    assert!(order.resume && order.behind() == 2);
+    assert!(!model.looking_ahead && model.search.as_ref().is_some_and(|it| it.is_running()));
+    keys(&mut model, "H");
+    assert!(model.message.as_ref().is_some_and(|it| it.text == "the search is running"));
 }
 
 fn open_branches(path: &[u16], others: &[(usize, u16)]) -> replay_core::runner::OpenBranches {

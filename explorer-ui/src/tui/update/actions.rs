@@ -65,6 +65,7 @@ pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effec
         Action::RestoreEdited => choices::restore_edited(model, effects),
         Action::HandOver => search::open_dialog(model),
         Action::Stop => search::stop(model, effects),
+        Action::GoOn => search::go_on(model, effects),
         Action::NextFound => search::show_found(model, true, effects),
         Action::PreviousFound => search::show_found(model, false, effects),
         Action::NextPane | Action::PreviousPane => {
@@ -119,6 +120,8 @@ pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effec
         Action::Compare => tools::compare(model, effects),
         Action::CompareBefore => tools::compare_before(model, effects),
         Action::Save => effects.push(Effect::Save),
+        Action::SaveScreen => effects.push(Effect::SaveScreen),
+        Action::Record => effects.push(Effect::Record),
         Action::Copy => tools::copy(model, effects),
         Action::CopySchedule => tools::copy_schedule(model, effects),
         Action::CopyPane => tools::copy_pane(model, effects),

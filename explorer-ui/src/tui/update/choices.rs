@@ -80,10 +80,19 @@ pub(super) fn best_move(model: &mut Model, all: bool, effects: &mut Vec<Effect>)
     match best {
         Some((_, _, choices)) if all => {
             // The cursor goes to the end, where it fails.
-            let what = "running the schedule to the failure";
+            let what = match model.looking_ahead {
+                true => "running the schedule to the nearest failure that is known so far",
+                false => "running the schedule to the nearest failure",
+            };
             run(model, choices, usize::MAX, what.into(), effects);
         }
-        Some((_, place, _)) => pick(model, place, effects),
+        Some((_, place, _)) => {
+            let so_far = model.looking_ahead;
+            pick(model, place, effects);
+            if so_far && model.message.is_none() {
+                model.notify("to the nearest failure so far; the look-ahead was still running");
+            }
+        }
         None if model.looking_ahead => model.notify("the look-ahead is still running"),
         None => model.notify("the look-ahead found no failure from here"),
     }

@@ -14,6 +14,7 @@ pub(super) fn move_cursor(model: &mut Model, step: usize, effects: &mut Vec<Effe
     model.view.cursor = step.min(model.loaded().len());
     model.task_states = model.loaded().task_statuses(model.view.cursor);
     model.generation += 1;
+    let was_looking = std::mem::take(&mut model.looking_ahead);
     model.ahead.clear();
     request_source(model, effects);
     let moves: Vec<TaskId> =
@@ -21,6 +22,14 @@ pub(super) fn move_cursor(model: &mut Model, step: usize, effects: &mut Vec<Effe
     // A running search gets all processors.
     let searching = model.search.as_ref().is_some_and(|search| search.is_running());
     let inside = model.view.cursor < model.loaded().len();
+    let known = model.ahead_elsewhere.at(&model.view.loaded, model.view.cursor);
+    if let Some(known) = known {
+        model.ahead.clone_from(known);
+        if was_looking {
+            effects.push(Effect::CancelLookAhead);
+        }
+        return;
+    }
     model.looking_ahead = !searching && model.can_run.is_ok() && !moves.is_empty() && inside;
     if model.looking_ahead {
         effects.push(Effect::LookAhead {

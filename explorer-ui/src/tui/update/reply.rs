@@ -55,6 +55,7 @@ pub(super) fn received(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
             model.nearest_passing = None;
             model.shrunk = None;
             model.search = None;
+            model.ahead_elsewhere.clear();
             model.sources.clear();
             let fails = loaded.trace.failure.is_some();
             let from = model.rebuild_from.take().filter(|_| !fails);
@@ -77,9 +78,13 @@ pub(super) fn received(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
                 model.ahead.insert(task, ahead);
             }
         }
-        Reply::LookAheadDone { generation } => {
+        Reply::LookAheadDone { generation, finished } => {
             if generation == model.generation {
                 model.looking_ahead = false;
+                if finished {
+                    let (loaded, step) = (Arc::clone(&model.view.loaded), model.view.cursor);
+                    model.ahead_elsewhere.remember(&loaded, step, model.ahead.clone());
+                }
             }
         }
         Reply::Inspected { of, expressions, result } => {

@@ -63,6 +63,7 @@ pub(super) fn dialog_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>)
                 bound,
                 workers: model.workers,
                 limits: SearchLimits::default(),
+                resume: false,
             };
             start(model, order, effects);
         }
@@ -74,6 +75,26 @@ pub(super) fn dialog_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>)
 fn start(model: &mut Model, order: SearchFrom, effects: &mut Vec<Effect>) {
     let number = model.search.as_ref().map_or(1, |search| search.number + 1);
     model.search = Some(SearchState::new(number, order.clone()));
+    begin(model, number, order, effects);
+}
+
+/// Continues the search that was stopped.
+pub(super) fn go_on(model: &mut Model, effects: &mut Vec<Effect>) {
+    let start = model.keys.name_of(Action::HandOver, "hand-over");
+    let Some(search) = &mut model.search else {
+        return model.notify(format!("no search was stopped: {start} starts one"));
+    };
+    if search.is_running() {
+        return model.notify("the search is running");
+    }
+    let Some(order) = search.go_on() else {
+        return model.notify(format!("that search is complete: {start} starts another one"));
+    };
+    let number = search.number;
+    begin(model, number, order, effects);
+}
+
+fn begin(model: &mut Model, number: u64, order: SearchFrom, effects: &mut Vec<Effect>) {
     model.looking_ahead = false;
     model.checks.cancel();
     model.pane = panes::SEARCH;

@@ -118,7 +118,9 @@ impl Engine {
         self.cancel();
         self.stop_checks();
         let walk = current_build(&self.walk);
-        let search = RunningSearch::start(number, walk, order, Arc::clone(&self.replies));
+        let before =
+            self.search.take().filter(|_| order.resume).and_then(RunningSearch::into_state);
+        let search = RunningSearch::start(number, walk, order, before, Arc::clone(&self.replies));
         self.search.replace(Some(search));
     }
 

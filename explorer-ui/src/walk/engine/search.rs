@@ -22,6 +22,9 @@ const ESTIMATE_WALKS: u64 = 16;
 pub(super) struct RunningSearch {
     pub(super) stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    /// Where the search keeps its state and its traces, which are saved permanently only if the user
+    /// saves them; none if there is no such directory.
+    state: Option<Arc<Scratch>>,
 }
 
 impl RunningSearch {
@@ -29,14 +32,25 @@ impl RunningSearch {
         number: u64,
         walk: Runner,
         order: SearchFrom,
+        before: Option<Arc<Scratch>>,
         replies: Replies,
     ) -> RunningSearch {
         let stop = Arc::<AtomicBool>::default();
+        let state = match before.map_or_else(|| Scratch::new().map(Arc::new), Ok) {
+            Ok(state) => state,
+            Err(error) => {
+                let update = SearchUpdate::Failed(format!("no temporary directory: {error}"));
+                replies(Reply::Search { number, update });
+                return RunningSearch { stop, thread: None, state: None };
+            }
+        };
+        let out = Arc::clone(&state);
         let flag = Arc::clone(&stop);
         let on_failure = Arc::clone(&replies);
         let started = std::thread::Builder::new().spawn(move || {
             let report = |update| replies(Reply::Search { number, update });
-            match catch_panic(|| run(&walk, &order, &flag, &report)).and_then(|ran| ran) {
+            match catch_panic(|| run(&walk, &order, out.path(), &flag, &report)).and_then(|ran| ran)
+            {
                 Ok(result) => report(SearchUpdate::Ended(Box::new(result))),
                 Err(why) => report(SearchUpdate::Failed(why)),
             }
@@ -49,7 +63,12 @@ impl RunningSearch {
                 None
             }
         };
-        RunningSearch { stop, thread }
+        RunningSearch { stop, thread, state: Some(state) }
+    }
+
+    /// Stops the search, and returns the directory with its state.
+    pub(super) fn into_state(self) -> Option<Arc<Scratch>> {
+        self.state.clone()
     }
 }
 
@@ -70,17 +89,17 @@ impl Drop for RunningSearch {
 fn run(
     walk: &Runner,
     order: &SearchFrom,
+    out: &Path,
     stop: &AtomicBool,
     report: &dyn Fn(SearchUpdate),
 ) -> Result<Report, String> {
-    if let Ok(Some(estimate)) = walk.estimate(&order.beginning, ESTIMATE_WALKS, stop) {
+    if !order.resume
+        && let Ok(Some(estimate)) = walk.estimate(&order.beginning, ESTIMATE_WALKS, stop)
+    {
         report(SearchUpdate::Estimate(estimate));
     }
-    // Traces are saved permanently only if the user saves them.
-    let out = Scratch::new().map_err(|error| format!("no temporary directory: {error}"))?;
     let mut observer = SearchObserver { report };
-    let result =
-        walk.search(order, out.path(), stop, &mut observer).map_err(|error| error.to_string())?;
+    let result = walk.search(order, out, stop, &mut observer).map_err(|error| error.to_string())?;
     // The search has replaced the first schedule of each failure by the simplest one.
     for bug in &result.bugs {
         if let Some(Ok(loaded)) = bug.trace.as_ref().map(|path| store::load(Path::new(path))) {

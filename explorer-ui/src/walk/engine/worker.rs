@@ -97,7 +97,8 @@ pub(super) fn serve(
             look_ahead_from(walk, (&loaded, step), moves, &cancelled, &|task, ahead| {
                 reply(Reply::Ahead { generation, task, ahead });
             });
-            reply(Reply::LookAheadDone { generation });
+            let finished = !cancelled.load(Ordering::Relaxed);
+            reply(Reply::LookAheadDone { generation, finished });
         }
     }
 }

@@ -24,6 +24,8 @@ pub struct SearchFrom {
     pub workers: u32,
     /// When the search ends before it is complete.
     pub limits: SearchLimits,
+    /// Whether to continue the search with this order that was stopped.
+    pub resume: bool,
 }
 
 /// When a search ends before it is complete.
@@ -72,7 +74,8 @@ pub struct Searched<'a> {
 }
 
 impl Runner {
-    /// Runs the search until it is complete or `interrupt` is set.
+    /// Runs the search until it is complete or `interrupt` is set. A search that was stopped leaves
+    /// its state in `out`, from where it is continued if the order says so.
     ///
     /// # Errors
     /// If the program cannot be run or controlled.
@@ -104,6 +107,7 @@ fn search(
         visits: true,
         workers: order.workers,
         out: out.to_owned(),
+        resume: order.resume,
         ..runner.options.clone()
     };
     explore(&runner.target, &options, interrupt, observer)
@@ -165,6 +169,7 @@ mod tests {
             bound: Some(2),
             workers: 1,
             limits: SearchLimits::default(),
+            resume: false,
         };
         let tree = Tree {
             left: vec![OpenBranches {

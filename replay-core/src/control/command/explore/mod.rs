@@ -66,10 +66,13 @@ pub fn explore_with<'s>(
     observer: &mut dyn Observer,
     open: &OpenRunner<'s>,
 ) -> Result<Report, Error> {
-    let saved = match options.resume {
+    let mut saved = match options.resume {
         true => state_file::load(target, options)?,
         false => SearchState::new(Frontier::new(plan(options))),
     };
+    if options.visits {
+        saved.visits.get_or_insert_default();
+    }
     let began = Instant::now();
     let primed = prime(target, options, interrupt, observer)?;
     let path = learning_file::path(target, options);
@@ -103,7 +106,6 @@ pub fn explore_with<'s>(
         saved_learning,
         learning_failures: Vec::new(),
         reused_points: None,
-        visits: options.visits.then(Visits::default),
         reason: String::new(),
         unwritable: false,
     };
@@ -190,8 +192,6 @@ struct Search<'a> {
     learning_failures: Vec<FoundFailure>,
     /// The number of learned points that the saved file had; set when the learning phase is over.
     reused_points: Option<u64>,
-    /// How often each branch was taken, if the options ask for it.
-    visits: Option<Visits>,
     reason: String,
     /// Whether a trace could not be saved in the output directory and the user was notified.
     unwritable: bool,
@@ -309,7 +309,7 @@ impl Search<'_> {
                 let mut back = *back;
                 let searches = self.saved.round.pieces[at].work.searches;
                 if let (Some(all), Some(more), true) =
-                    (&mut self.visits, back.visits.take(), searches)
+                    (&mut self.saved.visits, back.visits.take(), searches)
                 {
                     all.add(more);
                 }
@@ -439,7 +439,7 @@ impl Search<'_> {
             self.saved.frontier.begin_again(plan(self.options));
             self.saved.distinct = Distinct::default();
             self.saved.counts.forget_failures();
-            self.visits = self.visits.as_ref().map(|_| Visits::default());
+            self.saved.visits = self.saved.visits.as_ref().map(|_| Visits::default());
             // The executions of these failures preceded the new points, so they count as learning.
             self.saved.bugs.iter_mut().for_each(|known| known.bug.found_at = 0);
         }
@@ -487,9 +487,8 @@ impl Search<'_> {
 
     /// Gives the observer access to the tree of remaining work.
     fn show_tree(&mut self, progress: &Progress) {
-        let SearchState { frontier, round, .. } = &self.saved;
-        let visits = self.visits.as_ref();
-        self.observer.tree(progress, &|| (frontier.tree(round.remaining_work()), visits.cloned()));
+        let SearchState { frontier, round, visits, .. } = &self.saved;
+        self.observer.tree(progress, &|| (frontier.tree(round.remaining_work()), visits.clone()));
     }
 
     /// Saves the state of the search.

@@ -6,7 +6,7 @@ use crate::control::distinct::Distinct;
 use crate::launch::this_build;
 use crate::store::{self, sealed};
 use crate::{Error, SearchOptions, Target};
-use search::Frontier;
+use search::{Frontier, Visits};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -108,6 +108,8 @@ pub(super) struct SearchState {
     pub(super) unconfirmed: Vec<(Vec<u64>, Bug)>,
     /// How often something outside of the program ended a process, by the cause.
     pub(super) disturbances: BTreeMap<String, u64>,
+    /// How often each branch was taken, if that is counted.
+    pub(super) visits: Option<Visits>,
     /// Seconds that earlier runs of this search took.
     pub(super) earlier: f64,
     /// Whether the state could not be saved and the user was notified.
@@ -138,6 +140,7 @@ impl SearchState {
             store_buffers: BTreeSet::new(),
             unconfirmed: Vec::new(),
             disturbances: BTreeMap::new(),
+            visits: None,
             earlier: 0.0,
             unwritable: false,
         }
