@@ -2,7 +2,7 @@
 
 use std::process::Command;
 use tests::heddle::Home;
-use tests::terminal::Terminal;
+use tests::terminal::{Terminal, target};
 
 #[test]
 fn the_bug_of_the_demo_is_found_understood_and_fixed() {
@@ -44,4 +44,29 @@ fn the_bug_of_the_demo_is_found_understood_and_fixed() {
     let explored = home.heddle(["explore", "--", &path]);
     assert_eq!(explored.status, 0, "{explored:?}");
     assert!(explored.stdout.contains("no failure, search complete"), "{explored:?}");
+}
+
+#[test]
+fn tasks_are_brought_to_chosen_lines() {
+    let home = Home::new();
+    let mut terminal = Terminal::open(home, &["ui", "--", &target("lost_update")], (150, 40));
+    terminal.wait_for("passes");
+    // The line of the selected step is offered; another task is to be there too.
+    terminal.press("/t:1 lost_update.c:11\r");
+    terminal.wait_for("match 1 of");
+    terminal.press("@");
+    terminal.wait_for("T1@lost_update.c:11");
+    terminal.press(" && T2@lost_update.c:11\r");
+    // The schedule that satisfies it goes on from there: both are enabled.
+    terminal.wait("both tasks at the line", |screen| {
+        let row = |row: &str| screen.lines().any(|line| line.contains(row));
+        screen.contains("satisfied; ")
+            && row("T1 add   read counter")
+            && row("T2 add   read counter")
+    });
+    // Typing errors point into the text.
+    terminal.press("@\x15T1@nowhere.c:1\r");
+    terminal.wait_for("nowhere.c");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
 }

@@ -138,6 +138,21 @@ impl Execution {
         })
     }
 
+    /// The choices of an execution without predicates that does the same: without the steps at
+    /// which tasks arrive at sites of predicates and depart from them.
+    pub fn choices_without_sites(&self) -> Vec<Choice> {
+        let mut choices = self.choices().peekable();
+        let mut left = Vec::new();
+        for step in &self.steps {
+            let site = matches!(step.operation, Operation::Site | Operation::Depart);
+            left.extend(choices.next().filter(|_| !site));
+            while let Some(data) = choices.next_if(|it| matches!(it, Choice::Data { .. })) {
+                left.push(data);
+            }
+        }
+        left
+    }
+
     /// The steps at which a wait ended by a spurious wake-up (`--spurious`).
     pub fn spurious(&self) -> impl Iterator<Item = usize> + '_ {
         let began = |choice: &&DataChoice| {

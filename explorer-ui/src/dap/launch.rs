@@ -59,6 +59,7 @@ pub(super) fn launch(
             time: Some(TIME),
             first_failure: true,
         },
+        wishes: Vec::new(),
         resume: false,
     };
     session.search(order, call)?;

@@ -4,7 +4,6 @@ use super::model::message::Message;
 use super::screen_export::{cast_frame, cast_header, cast_resize, svg, text};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
-use replay_core::runtime::private_directory;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -23,7 +22,7 @@ fn save(screen: &Buffer, directory: &Path) -> io::Result<PathBuf> {
 
 /// Creates the first file of the kind `screen-1.svg` that does not exist yet.
 fn create(directory: &Path, extension: &str) -> io::Result<(PathBuf, File)> {
-    private_directory(directory)?;
+    std::fs::create_dir_all(directory)?;
     let mut number = 1;
     loop {
         let path = directory.join(format!("screen-{number}.{extension}"));

@@ -145,6 +145,7 @@ fn search(
             time: Some(Duration::from_secs(arguments.number("seconds").unwrap_or(60))),
             first_failure: !arguments.flag("keep_going"),
         },
+        wishes: Vec::new(),
         resume: false,
     };
     session.search(order, call)?;

@@ -96,6 +96,7 @@ actions! {
     }
     "Search" {
         HandOver "hand-over" ["h"] "start a search from this step: choose strategy and bound";
+        MakeHappen "make-happen" ["@"] "search a schedule in which tasks are at these lines at once";
         Stop "stop" ["S" "esc"] "stop the search, or cancel the running request";
         GoOn "resume" ["H"] "continue the search that was stopped";
         NextFound "next-found" ["f"] "show the next failure that the search found";

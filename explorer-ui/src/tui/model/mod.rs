@@ -160,6 +160,8 @@ pub struct Model {
     pub sources: HashMap<String, Option<Arc<Source>>>,
     /// The verdicts that were checked by running other schedules.
     pub checks: Checks,
+    /// The tasks and lines to bring together, as a predicate.
+    pub wish: String,
     /// The text searched for last.
     pub search_text: String,
     /// The rows that the last search found.
@@ -225,6 +227,7 @@ impl Model {
             shrunk: None,
             sources: HashMap::new(),
             checks: Checks::default(),
+            wish: String::new(),
             search_text: String::new(),
             found_rows: None,
             shown_rows: None,

@@ -46,6 +46,8 @@ pub enum Question {
     Line,
     /// The task that runs next.
     Task,
+    /// What a schedule is to satisfy.
+    Wish,
     /// A note on the selected step.
     Note,
     /// An expression to watch.
@@ -64,6 +66,7 @@ impl Question {
             Question::Object => "continue until a step on this object",
             Question::Line => "continue until this source line",
             Question::Expression => "watch (q->len, accounts[1].balance, T2:i)",
+            Question::Wish => "make this happen (T1@queue.c:9 && T2@pop: q->len == 0)",
             Question::Task => "run next (12, T12, or a name)",
             Question::Note => "note on this step (empty: none)",
         }

@@ -8,6 +8,8 @@ use crate::tui::theme::Role;
 use crate::walk::search::{SearchState, SearchStatus};
 use ratatui::layout::Size;
 use replay_core::runner::{Estimate, Tree, Visits};
+use traces::FailureKind;
+use traces::report::Bug;
 
 /// The pane.
 pub(super) struct Search;
@@ -179,11 +181,14 @@ pub(super) fn found(model: &Model, search: &SearchState) -> Lines {
     if search.found.is_empty() {
         return vec![one(model, " no failure yet", Role::Dim)];
     }
-    let mut lines = vec![one(
-        model,
-        format!(" {} (f and F show them)", count(search.found.len() as u64, "different failure")),
-        Role::Title,
-    )];
+    let satisfied = |it: &&(Bug, _)| it.0.kind == FailureKind::Satisfied;
+    let satisfied = search.found.iter().filter(satisfied).count();
+    let failures = count((search.found.len() - satisfied) as u64, "different failure");
+    let title = match satisfied {
+        0 => failures,
+        _ => format!("satisfied; {failures}"),
+    };
+    let mut lines = vec![one(model, format!(" {title} (f and F show them)"), Role::Title)];
     for (at, (bug, _)) in search.found.iter().enumerate() {
         let sign = match (search.shown == Some(at), model.ascii) {
             (true, true) => ">",

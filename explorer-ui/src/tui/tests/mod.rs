@@ -86,7 +86,7 @@ fn ascii_means_ascii() {
 
 #[test]
 fn help_and_palette_hold_every_action() {
-    let mut model = model(samples::deadlock(), 120, 120);
+    let mut model = model(samples::deadlock(), 120, 130);
     keys(&mut model, "?");
     let help = screen(&model);
     for one in crate::tui::commands::all() {
@@ -191,6 +191,26 @@ fn the_best_move_is_the_one_nearest_to_a_failure() {
     assert!(model.busy.as_ref().is_some_and(|it| it.ends_with("known so far")), "still running");
     let effects = keys(&mut model, "n");
     assert!(matches!(&effects[..], [Effect::Run { cursor: 3, .. }]), "{effects:?}");
+}
+
+#[test]
+fn pinned_lines_become_a_predicate() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    let typed = |model: &Model| match &model.mode {
+        Mode::Prompt(_, text) => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    keys(&mut model, "# 4 enter @");
+    assert_eq!(typed(&model), "T1@queue.c:9");
+    // Leaving the prompt keeps it; another step is added.
+    keys(&mut model, "esc # 6 enter @");
+    assert_eq!(typed(&model), "T1@queue.c:9 && T2@queue.c:19");
+    let effects = keys(&mut model, "enter");
+    let [.., Effect::Search { order, .. }] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(order.wishes, ["T1@queue.c:9 && T2@queue.c:19"]);
+    assert_eq!((order.strategy.name(), order.behind()), ("when", 0));
+    keys(&mut model, "@ ctrl-u enter");
+    assert_eq!(model.wish, "");
 }
 
 #[test]

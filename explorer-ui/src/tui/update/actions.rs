@@ -64,6 +64,7 @@ pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effec
         Action::Original => choices::original(model, effects),
         Action::RestoreEdited => choices::restore_edited(model, effects),
         Action::HandOver => search::open_dialog(model),
+        Action::MakeHappen => search::ask_wish(model),
         Action::Stop => search::stop(model, effects),
         Action::GoOn => search::go_on(model, effects),
         Action::NextFound => search::show_found(model, true, effects),

@@ -1,7 +1,7 @@
 //! Text input: prompts in the footer, and the text of the palette.
 
 use super::cursor::move_cursor;
-use super::{choices, rows, tools};
+use super::{choices, rows, search, tools};
 use crate::tui::keys::actions::Action;
 use crate::tui::keys::key::Key;
 use crate::tui::model::Model;
@@ -36,6 +36,7 @@ fn answer(model: &mut Model, question: Question, text: String, effects: &mut Vec
         Question::Line => until_line(model, text.trim(), effects),
         Question::Task => choices::pick_by_name(model, text.trim(), effects),
         Question::Expression => tools::watch_expression(model, text.trim()),
+        Question::Wish => search::make_happen(model, text.trim(), effects),
         Question::Note => tools::note(model, text.trim(), effects),
     }
 }

@@ -7,13 +7,14 @@ use crate::tui::keys::actions::Action;
 use crate::tui::keys::key::Key;
 use crate::tui::model::Model;
 use crate::tui::model::effect::Effect;
-use crate::tui::model::mode::Mode;
+use crate::tui::model::mode::{Mode, Question};
 use crate::tui::panes;
 use crate::walk::search::{SearchState, SearchStatus, SearchUpdate, strategies};
 use ratatui::crossterm::event::KeyCode;
 use replay_core::StrategyChoice;
 use replay_core::runner::{SearchFrom, SearchLimits};
 use std::sync::Arc;
+use traces::{Choice, FailureKind};
 
 /// The largest bound of the dialog.
 const MAX_BOUND: u32 = 20;
@@ -63,6 +64,7 @@ pub(super) fn dialog_key(model: &mut Model, key: Key, effects: &mut Vec<Effect>)
                 bound,
                 workers: model.workers,
                 limits: SearchLimits::default(),
+                wishes: Vec::new(),
                 resume: false,
             };
             start(model, order, effects);
@@ -76,6 +78,47 @@ fn start(model: &mut Model, order: SearchFrom, effects: &mut Vec<Effect>) {
     let number = model.search.as_ref().map_or(1, |search| search.number + 1);
     model.search = Some(SearchState::new(number, order.clone()));
     begin(model, number, order, effects);
+}
+
+/// Asks for the tasks and lines to bring together: those pinned before, and that of the selected step.
+pub(super) fn ask_wish(model: &mut Model) {
+    if let Err(why) = &model.can_run {
+        let why = format!("the program cannot be run: {why}");
+        return model.fail(why);
+    }
+    let here = model.loaded().trace.execution.steps.get(model.view.cursor).map(|step| step.task);
+    if let (Some(task), Some((file, line))) = (here, model.shown_source()) {
+        let file = file.rsplit('/').next().unwrap_or_default();
+        let pinned = format!("{task}@{file}:{line}");
+        match &mut model.wish {
+            wish if wish.contains(&pinned) => {}
+            wish if wish.is_empty() => *wish = pinned,
+            // A condition is at the end.
+            wish => {
+                let at = wish.find(": ").unwrap_or(wish.len());
+                wish.insert_str(at, &format!(" && {pinned}"));
+            }
+        }
+    }
+    model.mode = Mode::Prompt(Question::Wish, model.wish.clone());
+}
+
+/// Searches for a schedule that satisfies a predicate; an empty text forgets it.
+pub(super) fn make_happen(model: &mut Model, text: &str, effects: &mut Vec<Effect>) {
+    text.clone_into(&mut model.wish);
+    if text.is_empty() {
+        return model.notify("nothing is pinned any more");
+    }
+    let order = SearchFrom {
+        beginning: Vec::new(),
+        strategy: StrategyChoice::WHEN,
+        bound: None,
+        workers: model.workers,
+        limits: SearchLimits { first_failure: true, ..SearchLimits::default() },
+        wishes: vec![text.to_owned()],
+        resume: false,
+    };
+    start(model, order, effects);
 }
 
 /// Continues the search that was stopped.
@@ -134,16 +177,21 @@ pub(super) fn received(
     };
     let known = search.found.len();
     search.apply(update);
+    let happened = search.found.get(known).filter(|(bug, _)| bug.kind == FailureKind::Satisfied);
+    if let Some(choices) = happened.map(|it| it.1.trace.execution.choices_without_sites()) {
+        // The execution without the predicate goes on from there, and can be explored by hand.
+        let tasks = choices.iter().filter(|choice| matches!(choice, Choice::Task(_)));
+        let cursor = tasks.count();
+        model.busy = Some("running the schedule that satisfies it".to_owned());
+        effects.push(Effect::Run { choices, cursor });
+    }
     let message = match (&search.status, search.found.get(known)) {
+        (_, Some((bug, _))) if bug.kind == FailureKind::Satisfied => None,
         (_, Some((bug, _))) => {
             let key = model.keys.name_of(Action::NextFound, "next-found");
             Some(format!("found: {}: {} ({key} shows it)", bug.kind, bug.message))
         }
-        (SearchStatus::Ended { what, .. }, None) => {
-            let found = count(search.found.len() as u64, "failure");
-            let executions = count(search.progress.executions, "execution");
-            Some(format!("the search ended: {executions}, {found}; {what}"))
-        }
+        (SearchStatus::Ended { what, .. }, None) => ended_text(search, what),
         _ => None,
     };
     let ended = !search.is_running();
@@ -157,6 +205,19 @@ pub(super) fn received(
         request_check(model, effects);
         model.message = message;
     }
+}
+
+/// What an ended search found; none if the schedule that it was for is displayed.
+fn ended_text(search: &SearchState, what: &str) -> Option<String> {
+    let executions = count(search.progress.executions, "execution");
+    if search.order.wishes.is_empty() {
+        let found = count(search.found.len() as u64, "failure");
+        return Some(format!("the search ended: {executions}, {found}; {what}"));
+    }
+    let happened = search.found.iter().any(|(bug, _)| bug.kind == FailureKind::Satisfied);
+    (!happened).then(|| {
+        format!("not reached in {executions}, which does not show that it is impossible; {what}")
+    })
 }
 
 /// Shows the next or previous failure that the search found.

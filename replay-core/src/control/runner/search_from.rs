@@ -2,6 +2,7 @@
 
 use super::program::Runner;
 use crate::control::command::explore;
+use crate::predicates;
 use crate::{Error, Observer, SearchOptions, StrategyChoice};
 use search::explain::tree::Progress;
 use search::{Tree, Visits};
@@ -24,6 +25,9 @@ pub struct SearchFrom {
     pub workers: u32,
     /// When the search ends before it is complete.
     pub limits: SearchLimits,
+    /// Predicates that a schedule is to satisfy; the search then is for such a schedule, and has no
+    /// prefix.
+    pub wishes: Vec<String>,
     /// Whether to continue the search with this order that was stopped.
     pub resume: bool,
 }
@@ -110,6 +114,11 @@ fn search(
         resume: order.resume,
         ..runner.options.clone()
     };
+    if order.wishes.is_empty() {
+        return explore(&runner.target, &options, interrupt, observer);
+    }
+    let wanted = SearchOptions { when: order.wishes.clone(), ..options };
+    let options = predicates::compile(&runner.target, &wanted, interrupt)?;
     explore(&runner.target, &options, interrupt, observer)
 }
 
@@ -169,6 +178,7 @@ mod tests {
             bound: Some(2),
             workers: 1,
             limits: SearchLimits::default(),
+            wishes: Vec::new(),
             resume: false,
         };
         let tree = Tree {
