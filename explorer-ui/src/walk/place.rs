@@ -59,9 +59,9 @@ fn site_line(
     Some((frame.file.clone(), frame.line))
 }
 
-/// The positions of the tasks that take part, other than `shown`: those that the verdict names, in
-/// the order of its operations, then the task that ran last before `at`. Each is at its next
-/// operation; a task that has ended, at its last operation that the verdict names.
+/// The positions of the other tasks that take part: those that the verdict names, in the order of its
+/// operations, and the task that ran last before `at`. Each is at its next operation. Tasks that
+/// have ended come last, each at its last operation that the verdict names.
 #[must_use]
 pub fn other_positions(
     loaded: &LoadedTrace,
@@ -93,6 +93,8 @@ pub fn other_positions(
         let line = next.or_else(last).and_then(|site| site_line(loaded, site, unreadable));
         found.extend(line.map(|(file, line)| SourcePosition { task, file, line }));
     }
+    let has_ended = |task: TaskId| !states.iter().any(|state| state.task == task);
+    found.sort_by_key(|position| has_ended(position.task));
     found
 }
 
