@@ -59,6 +59,10 @@ impl ModuleAddress {
     /// can be observed in a reasonable time. Each execution then observes only the first accesses of
     /// each site.
     pub const SAMPLED: ModuleAddress = ModuleAddress { module: u16::MAX - 2, offset: 1 };
+    /// Among learned words, no address: the learning phase ended before it found nothing new, because
+    /// executions are long. A few executions of the search observe all accesses, and the others only
+    /// those of known sites.
+    pub const BRIEF: ModuleAddress = ModuleAddress { module: u16::MAX - 2, offset: 2 };
     /// Among learned words, no address: see [`ModuleAddress::split`].
     const SPLIT: u16 = u16::MAX - 16;
 
@@ -168,6 +172,8 @@ pub enum InstrumentationGap {
     Assignments = 2048,
     /// Sites of predicates in code that has no probes.
     Sites = 4096,
+    /// A learning phase that ended before it found nothing new.
+    Brief = 8192,
     /// Regions that the program marked as atomic: instrumented, but no preemption in them was
     /// tried.
     Marked = 1 << 32,
@@ -182,7 +188,7 @@ pub enum InstrumentationGap {
 }
 
 impl InstrumentationGap {
-    const ALL: [InstrumentationGap; 18] = [
+    const ALL: [InstrumentationGap; 19] = [
         InstrumentationGap::Unlisted,
         InstrumentationGap::Undecoded,
         InstrumentationGap::Libraries,
@@ -196,6 +202,7 @@ impl InstrumentationGap {
         InstrumentationGap::Calls,
         InstrumentationGap::Assignments,
         InstrumentationGap::Sites,
+        InstrumentationGap::Brief,
         InstrumentationGap::Marked,
         InstrumentationGap::Held,
         InstrumentationGap::Deadlines,
@@ -260,6 +267,10 @@ impl InstrumentationGap {
             InstrumentationGap::Sites => {
                 "a site of a predicate is in code that could not be decoded with certainty or in a library \
                  of the system, so threads are not held there: choose another line"
+            }
+            InstrumentationGap::Brief => {
+                "executions are long, so only a few of them observed all memory accesses: conflicts that \
+                 these did not show are not scheduling points; smaller input makes executions shorter"
             }
             InstrumentationGap::Marked => {
                 "the program marks regions as atomic (heddle_atomic_begin): schedules with a preemption in \
@@ -369,7 +380,7 @@ mod tests {
         for byte in 1..8 {
             assert_eq!(ModuleAddress::split(77, byte).as_split(), Some((77, byte)));
         }
-        let others = [ModuleAddress::LOCK_POLLS, ModuleAddress::SAMPLED];
+        let others = [ModuleAddress::LOCK_POLLS, ModuleAddress::SAMPLED, ModuleAddress::BRIEF];
         let modules = [0, 1, 300, ModuleAddress::FIXED, ModuleAddress::MAIN_STACK];
         let addresses = modules.map(|module| ModuleAddress { module, offset: 8 });
         assert!(others.iter().chain(&addresses).all(|one| one.as_split().is_none()));

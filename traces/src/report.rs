@@ -180,9 +180,13 @@ pub struct Report {
     pub bound: Option<i64>,
     /// Whether every schedule in the requested range was covered.
     pub complete: bool,
-    /// Executions of the search.
+    /// Executions of the search. In a program with much code, learning is part of the search: then
+    /// these are all that were run.
     pub executions: u64,
-    /// Executions of the learning phase.
+    /// The executions under the final scheduling points, of which a complete search consists.
+    #[serde(default)]
+    pub classes: u64,
+    /// Executions of the learning phase, where that comes before the search.
     pub learning: u64,
     /// Executions that checked resets.
     pub checks: u64,

@@ -233,6 +233,7 @@ pub(crate) fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> 
         bound: Some(-1),
         complete: false,
         executions: 0,
+        classes: 0,
         learning: 0,
         checks: 0,
         resumed: 0,

@@ -31,6 +31,8 @@ struct Known {
     lock_polls: Cell<bool>,
     /// Whether executions observe only the first accesses of each site.
     sampled: Cell<bool>,
+    /// Whether few executions of the search observe all accesses.
+    brief: Cell<bool>,
 }
 // SAFETY: the controlled process has one kernel thread. The list of modules is written once, in
 // `map`, and otherwise only borrowed for reading.
@@ -45,6 +47,7 @@ static KNOWN: Known = Known {
     main: Cell::new(0),
     lock_polls: Cell::new(false),
     sampled: Cell::new(false),
+    brief: Cell::new(false),
 };
 
 impl Growing {
@@ -135,6 +138,11 @@ impl Growing {
     /// Notes that the execution has more accesses than can be observed in a reasonable time.
     pub(crate) fn find_sampled(&mut self) {
         self.sampled = true;
+    }
+
+    /// Notes that the learning phase ended before it found nothing new.
+    pub(crate) fn end_briefly(&mut self) {
+        self.add_word(ModuleAddress::BRIEF);
     }
 
     /// Notes an access by a signal handler. On the manager's stack.
@@ -238,6 +246,8 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
             KNOWN.lock_polls.set(true);
         } else if word == ModuleAddress::SAMPLED {
             KNOWN.sampled.set(true);
+        } else if word == ModuleAddress::BRIEF {
+            KNOWN.brief.set(true);
         } else if let Some((word, byte)) = word.as_split() {
             // Without room the word has fewer objects: more operations count as dependent.
             KNOWN.splits.insert(word, KNOWN.splits.get(word).unwrap_or(0) | 1 << byte);
@@ -280,6 +290,11 @@ pub(crate) fn has_lock_polls() -> bool {
 /// Whether executions observe only the first accesses of each site ([`ModuleAddress::SAMPLED`]).
 pub(crate) fn is_sampled() -> bool {
     KNOWN.sampled.get()
+}
+
+/// Whether few executions of the search observe all accesses ([`ModuleAddress::BRIEF`]).
+pub(crate) fn is_brief() -> bool {
+    KNOWN.brief.get()
 }
 
 /// What is stored for a word that signal handlers accessed: whether one wrote, whether the handlers of

@@ -1,7 +1,9 @@
 //! The job of this worker, and the manager's state made from it.
 
 use crate::state::exclusive::Exclusive;
-use crate::state::root::{Changes, Compared, ExternalPolls, Growing, Root, Sites, set_root};
+use crate::state::root::{
+    Changes, Compared, ExternalPolls, Growing, Opening, Root, Sites, set_root,
+};
 use crate::state::time::Time;
 use crate::state::world::MAX_TASKS;
 use crate::sys::channel::{self, header};
@@ -91,6 +93,9 @@ pub(crate) fn find_root() -> Result<(), String> {
         conflicted: Exclusive::new(BTreeSet::new()),
         conflicts: Exclusive::new(Vec::new()),
         race: job.race,
+        opening: Cell::new(Opening::Unknown),
+        must_prepare: Cell::new(false),
+        failed_early: Cell::new(false),
         learning: Exclusive::new(None),
         points: job.points,
         pioneer: job.pioneer,

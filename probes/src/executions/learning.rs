@@ -1,18 +1,18 @@
 //! The learning phase: some executions before the search determine which memory accesses conflict;
 //! the search itself adds to that.
 
-use crate::detect::access;
+use crate::detect::access::{self, note_gap};
 use crate::executions::outbox;
 use crate::instrument::monitoring;
 use crate::instrument::{binary, compiled};
-use crate::state::root::{Learning, Root, root};
+use crate::state::root::{Learning, Opening, Portion, Root, root};
 use crate::steps::record;
 use crate::sys::channel::header;
 use search::{AnyStrategy, Outcome, Prefixed, Reduction, Strategy};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use traces::points::{Granularity, InstrumentationGap, Learned, LearningResult};
+use traces::points::{Granularity, InstrumentationGap, Learned, LearningResult, ModuleAddress};
 use traces::wire::Plan;
 
 /// Learning ends after this many rounds in a row without new conflicts, or after this many in all.
@@ -27,6 +27,17 @@ const CHEAP: u64 = 10_000;
 /// After this many accesses in all rounds, one round without new conflicts ends learning; after ten
 /// times as many it ends in any case.
 const MUCH: u64 = 100_000_000;
+/// In a program with much code and rounds that are not cheap, the most rounds and the most accesses in all of them: learning continues
+/// in executions of the search ([`Root::is_sampling`]).
+const MOST_BRIEF: u64 = 6;
+const MUCH_BRIEF: u64 = 1 << 22;
+/// The same holds for a program whose first round has this many accesses.
+const MUCH_IN_A_ROUND: u64 = 1 << 20;
+/// The executions before the first round that observe no accesses, and the most steps of all of them.
+const OPENING: u64 = 16;
+const OPENING_STEPS: u64 = 1 << 18;
+/// A program has much code if this many bytes of it would have to be decoded.
+const MUCH_CODE: u64 = 5 << 19;
 /// The seed of the random walks. Any constant would do.
 const SEED: u64 = 0x1ea2_2ed5;
 
@@ -41,24 +52,60 @@ pub(crate) fn prepare() {
     if !(compiled::is_present() || root.learns || known) {
         return;
     }
+    let learns = root.learns && root.pioneer && root.points == Granularity::Racy;
+    let begins = learns
+        && root.learning.borrow().is_none()
+        && root.next.get() == 1
+        && header().learning.load(Relaxed) == 0;
+    if root.opening.get() == Opening::Unknown {
+        let opens = begins
+            && root.predicates.is_empty()
+            && !compiled::is_present()
+            && binary::code_len() >= MUCH_CODE;
+        let is_known = root.earlier_learning.borrow().is_some();
+        root.opening.set(match opens {
+            true if is_known => Opening::Over,
+            true => Opening::Running,
+            false => Opening::None,
+        });
+    }
+    if root.opening.get() == Opening::Running {
+        if begins {
+            begin();
+        }
+        return;
+    }
     monitoring::prepare(root.points);
     if root.predicates.iter().any(|one| !one.roles.is_empty()) && !binary::are_any() {
         access::note_gap(InstrumentationGap::Sites);
     }
-    let begins = root.learning.borrow().is_none()
-        && root.next.get() == 1
-        && header().learning.load(Relaxed) == 0;
-    if access::are_ready()
-        && root.learns
-        && root.pioneer
-        && begins
-        && root.points == Granularity::Racy
-    {
-        let walk = Prefixed::new(Vec::new(), AnyStrategy::new(Plan::seeded("random", SEED)));
-        let search = root.strategy.replace(walk);
-        root.strategy_replaced();
-        root.learning.set(Some(Learning { rounds: 0, quiet: 0, met: 0, first: 0, search }));
+    if access::are_ready() && begins {
+        begin();
+    } else if !access::are_ready() {
+        // There is nothing to observe, and the first executions are all that there is to learn from.
+        let ended = root.learning.take();
+        if let Some(learning) = ended {
+            root.strategy.set(learning.search);
+            root.strategy_replaced();
+        }
     }
+}
+
+/// Begins the learning phase.
+fn begin() {
+    let root = root();
+    let walk = Prefixed::new(Vec::new(), AnyStrategy::new(Plan::seeded("random", SEED)));
+    let search = root.strategy.replace(walk);
+    root.strategy_replaced();
+    root.learning.set(Some(Learning {
+        rounds: 0,
+        opened: 0,
+        steps: 0,
+        quiet: 0,
+        met: 0,
+        first: 0,
+        search,
+    }));
 }
 
 /// Identifies the first round: its choices, its accesses, the conflicts, and the code of the
@@ -88,7 +135,31 @@ impl Root {
 
     /// The number of the execution for its strategy.
     pub(crate) fn number(&self) -> u64 {
-        self.learning.borrow().as_ref().map_or(self.next.get(), |learning| learning.rounds + 1)
+        self.learning.borrow().as_ref().map_or(self.next.get(), |learning| {
+            match self.opening.get() {
+                Opening::Running => learning.opened + 1,
+                _ => learning.rounds + 1,
+            }
+        })
+    }
+
+    /// Whether the executions observe no accesses yet, because to prepare that takes long.
+    pub(crate) fn is_opening(&self) -> bool {
+        self.opening.get() == Opening::Running
+    }
+
+    /// Ends the learning phase because one of its executions failed.
+    pub(crate) fn fail_early(&self) {
+        self.failed_early.set(true);
+    }
+
+    /// Whether the current execution of the search observes all accesses of a program whose learning
+    /// phase was [`brief`](ModuleAddress::BRIEF). These executions are rare, so that those before them
+    /// are lost rarely if they show new points.
+    pub(crate) fn is_sampling(&self) -> bool {
+        const FIRST: u64 = 16;
+        let number = self.portion.borrow().as_ref().map_or(0, Portion::number);
+        number >= FIRST && number.is_power_of_two() && number.trailing_zeros().is_multiple_of(2)
     }
 
     /// A round of learning ended. `spun`: a task spun without end, so that the next round would,
@@ -100,6 +171,12 @@ impl Root {
         self.beside.borrow().clear();
         self.raced.borrow().clear();
         header().learning.store(header().learning.load(Relaxed) + 1, Release);
+        if self.has_opening() {
+            header().early.store(header().learning.load(Relaxed), Release);
+        }
+        if self.is_opening() {
+            return self.settle_opening(steps, spun);
+        }
         // A task accessed another task's stack. The round is repeated, with these accesses monitored:
         // memory reset repeats it as well, after the comparison with a fork, and every reset must learn
         // the same.
@@ -116,11 +193,21 @@ impl Root {
         learning.quiet = if grew { 0 } else { learning.quiet + 1 };
         let met = monitoring::probes_met();
         learning.met += met.unwrap_or(0);
+        if learning.rounds == 1 && met.is_some_and(|met| met >= MUCH_IN_A_ROUND) {
+            // Also in a program with little code, many long executions before the search take too long.
+            self.opening.set(Opening::Over);
+            header().early.store(header().learning.load(Relaxed), Release);
+        }
         // The controller asks for a pause when it has no more time.
-        let ends = learning.met >= 10 * MUCH || header().pause.load(Acquire) != 0;
+        let ends = header().pause.load(Acquire) != 0 || self.failed_early.get();
+        let is_long = match self.has_opening() {
+            true if learning.met <= learning.rounds * CHEAP => false,
+            true => learning.met >= MUCH_BRIEF || learning.rounds >= MOST_BRIEF,
+            false => learning.met >= MUCH,
+        };
         let enough = match met {
             // More rounds would not find more.
-            _ if spun || access::is_crowded() || learning.met >= MUCH => 1,
+            _ if spun || access::is_crowded() => 1,
             Some(0..=CHEAP) => QUIET_AND_CHEAP,
             _ => QUIET,
         };
@@ -142,8 +229,16 @@ impl Root {
             raise(&instrumentation.jumps, earlier.probes.1);
             instrumentation.unseen.fetch_or(earlier.unseen, Relaxed);
             learning.rounds = earlier.executions;
-        } else if learning.quiet < enough && learning.rounds < MOST && !alone && !ends {
-            return;
+        } else if learning.quiet < enough && !alone && !ends {
+            if learning.rounds < MOST && !is_long {
+                return;
+            }
+            // Executions that observe only the first accesses of each site are short.
+            if !self.learned.borrow().known().words.contains(&ModuleAddress::SAMPLED) {
+                // The search continues to learn, in few of its executions.
+                self.learned.borrow().end_briefly();
+                note_gap(InstrumentationGap::Brief);
+            }
         }
         let result = LearningResult {
             first: learning.first,
@@ -154,10 +249,43 @@ impl Root {
             probes_removed: instrumentation.probes_removed.load(Relaxed),
             probes: (instrumentation.probes.load(Relaxed), instrumentation.jumps.load(Relaxed)),
         };
-        outbox::learned(result, known);
+        // After a failure the points are not complete.
+        if !self.failed_early.get() {
+            outbox::learned(result, known);
+        }
         if let Some(learning) = current.take() {
             self.strategy.set(learning.search);
             self.strategy_replaced();
+        }
+    }
+
+    /// Whether the first executions observed no accesses.
+    pub(crate) fn has_opening(&self) -> bool {
+        matches!(self.opening.get(), Opening::Running | Opening::Over)
+    }
+
+    /// An execution that observed no accesses ended.
+    fn settle_opening(&self, steps: u64, spun: bool) {
+        let mut current = self.learning.borrow();
+        let Some(learning) = &mut *current else { return };
+        learning.opened += 1;
+        learning.steps += steps;
+        let failed = self.failed_early.get();
+        let alone = crate::state::world::world().created.get() <= 1;
+        let pauses = header().pause.load(Acquire) != 0;
+        if learning.opened < OPENING
+            && learning.steps < OPENING_STEPS
+            && !(failed || spun || alone || pauses)
+        {
+            return;
+        }
+        self.opening.set(Opening::Over);
+        if failed && let Some(learning) = current.take() {
+            // The search ends without another execution.
+            self.strategy.set(learning.search);
+            self.strategy_replaced();
+        } else {
+            self.must_prepare.set(true);
         }
     }
 

@@ -158,6 +158,7 @@ pub(crate) fn fork_loop() -> ! {
         if root().moved.get() {
             memory_loop::start_anew();
         }
+        memory_loop::prepare_if_due();
     }
 }
 
@@ -365,8 +366,12 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
             && root.prefix.is_empty()
         {
             let learned = Box::new(root.learned.borrow().known().clone());
+            let is_counted = root.has_opening();
+            if is_counted && root.stop_at_first {
+                root.fail_early();
+            }
             outbox::early(FoundFailure {
-                execution: 0,
+                execution: if is_counted { header.learning.load(Relaxed) + 1 } else { 0 },
                 part: "learning".into(),
                 learned,
                 ..*found

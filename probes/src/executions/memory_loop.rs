@@ -166,7 +166,9 @@ pub(crate) fn run() -> ! {
             let left = root().checks.get();
             let counts = left > 0 || root().tracking == Tracking::Checked;
             header().checks.fetch_add(u64::from(counts), Relaxed);
-            root().checks.set(left.saturating_sub(1));
+            if !root().is_opening() {
+                root().checks.set(left.saturating_sub(1));
+            }
             // Another worker may have covered the rest of the schedule in the meantime.
             let is_shared = compares && (kind(&end) == GIVEN_UP || expected.end == GIVEN_UP);
             if expected != now && !is_shared {
@@ -204,6 +206,7 @@ pub(crate) fn run() -> ! {
             fall_back(&beyond_memory(now.traces));
             start_again();
         }
+        prepare_if_due();
         // With other points, the prefix may have other steps: main's accesses are some if the compiler
         // instrumented them, even while no other task exists.
         if prefix.is_some() && is_compiled() && root().learned.borrow().known().len() != points {
@@ -254,6 +257,7 @@ impl Attempt {
         // In these cases what happens in the prefix counts, or there are few executions. The learning
         // phase observes which words compiler-instrumented code accesses atomically there.
         let never = is_compiled() && root.is_learning()
+            || root.is_opening()
             || root.full
             || root.park
             || root.watch.is_some()
@@ -312,6 +316,13 @@ pub(crate) fn check_shared_mappings() {
         restart_each_time(&format!(
             "the program mapped shared memory before its executions began, which forks share ({file})"
         ));
+    }
+}
+
+/// Starts the program again if the next execution is the first that observes accesses.
+pub(crate) fn prepare_if_due() {
+    if root().must_prepare.replace(false) {
+        start_again();
     }
 }
 

@@ -23,6 +23,11 @@ impl Portion {
         }
         self.ran - self.redundant
     }
+
+    /// The number of the execution within its part of the search.
+    pub(crate) fn number(&self) -> u64 {
+        self.work.first + self.ran
+    }
 }
 
 impl Root {
@@ -61,7 +66,7 @@ fn next_of_piece(root: &Root) -> Option<Option<u64>> {
         || header().stop.load(Acquire) != 0
         || !strategy.will_retry()
             && (portion.ran >= portion.work.budget || strategy.must_share() || asked_back());
-    Some((!over).then_some(portion.work.first + portion.ran))
+    Some((!over).then_some(portion.number()))
 }
 
 fn asked_back() -> bool {
@@ -144,7 +149,7 @@ fn receive(root: &Root) -> bool {
         redundant: 0,
         classes: Vec::new(),
         fingerprints: Vec::new(),
-        failed: false,
+        failed: root.failed_early.get(),
         grew: false,
     }));
     true

@@ -184,6 +184,12 @@ impl Probes {
     }
 }
 
+/// The bytes of code that would have to be decoded.
+pub(crate) fn code_len() -> u64 {
+    let observed = decode::modules().into_iter().filter(|(_, is_observed)| *is_observed);
+    observed.filter_map(|(image, _)| image.text()).map(|(start, end)| end - start).sum()
+}
+
 /// Finds the instructions that can be probed; whether there are any. `observes`: whether accesses are
 /// to be probed, and not only the sites of predicates.
 pub(crate) fn prepare(observes: bool) -> bool {

@@ -78,6 +78,7 @@ pub(crate) fn refresh() -> bool {
     // a random walk favours speed.
     let thorough =
         root.learns && (root.is_checking() || !root.strategy.borrow().rest().is_memoryless());
+    let thorough = thorough && !learned_points::is_brief() || root.learns && brief_sample();
     let learning = root.is_learning() || POINTS.all.get();
     // A loop that looks under a lock is recognised only if every write is seen.
     let thorough = thorough || learned_points::has_lock_polls();
@@ -92,6 +93,11 @@ pub(crate) fn refresh() -> bool {
     };
     binary::refresh(wanted, known);
     !binary::are_there() || POINTS.mixed.get() || wanted != Wanted::Learned || known > 0
+}
+
+/// Whether the execution is one of the few that observe all accesses after a brief learning phase.
+fn brief_sample() -> bool {
+    learned_points::is_brief() && root().is_sampling()
 }
 
 /// A hash of the code of the program's own libraries that were loaded when the program began.

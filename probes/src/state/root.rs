@@ -83,6 +83,10 @@ pub(crate) struct Handled {
 /// The state of the learning phase: random walks, until there is nothing new for a while.
 pub(crate) struct Learning {
     pub(crate) rounds: u64,
+    /// The executions before the first round, which observed no accesses ([`Opening`]).
+    pub(crate) opened: u64,
+    /// The steps of those executions.
+    pub(crate) steps: u64,
     pub(crate) quiet: u64,
     /// The number of accesses in all rounds.
     pub(crate) met: u64,
@@ -90,6 +94,20 @@ pub(crate) struct Learning {
     pub(crate) first: u64,
     /// The search that follows.
     pub(crate) search: Prefixed,
+}
+
+/// The first executions of a program with much code. To prepare the observation of its accesses takes
+/// long, so these choose at calls into the threads library only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// Not decided yet.
+    Unknown,
+    /// The program has little code, or is well known.
+    None,
+    /// They are being run.
+    Running,
+    /// They ended. From then on processes observe accesses.
+    Over,
 }
 
 /// A piece of work in progress; its strategy is the root's.
@@ -238,6 +256,12 @@ pub(crate) struct Root {
     pub(crate) conflicts: Exclusive<Vec<FoundFailure>>,
     /// The one race that counts as a failure, if only one does.
     pub(crate) race: Option<(ModuleAddress, ModuleAddress)>,
+    /// Whether the program has much code, and its first executions do not observe accesses.
+    pub(crate) opening: Cell<Opening>,
+    /// Whether the process must be started again, to prepare the observation of accesses.
+    pub(crate) must_prepare: Cell<bool>,
+    /// Whether an execution before the search failed, and that ends the search.
+    pub(crate) failed_early: Cell<bool>,
     /// The learning phase, until it is over.
     pub(crate) learning: Exclusive<Option<Learning>>,
     pub(crate) points: Granularity,

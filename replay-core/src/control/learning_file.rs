@@ -36,7 +36,8 @@ impl Learning {
                 == (found.key, found.race.as_deref(), found.conflict.as_deref())
         };
         if found.part == Learning::PART && !known.iter().any(same) {
-            known.push(found.clone());
+            // The next search does not run its execution.
+            known.push(FoundFailure { execution: 0, ..found.clone() });
         }
     }
 }

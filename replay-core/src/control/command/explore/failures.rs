@@ -49,6 +49,9 @@ impl Search<'_> {
         if self.saved.suppressed_keys.contains(&found.key) {
             return Ok(0);
         }
+        if number > 0 && found.part == Learning::PART {
+            return Ok(self.found_early(pool, at, found));
+        }
         if number == 0 {
             // Every worker that learns reports the same failures.
             if self.saved.early.iter().all(|known| known.key != found.key) {
@@ -73,6 +76,20 @@ impl Search<'_> {
         Ok(dropped)
     }
 
+    /// Handles a failure of an execution before the search that counts as part of it.
+    fn found_early(&mut self, pool: &dyn PieceRunner, at: usize, found: FoundFailure) -> usize {
+        let mut dropped = 0;
+        if !self.options.keep_going {
+            self.saved.round.failed(at, 0);
+            dropped = pool.drop_from(at + 1).len();
+        }
+        if !self.saved.bugs.iter().any(|known| known.keys.contains(&found.key)) {
+            let found_at = found.execution;
+            self.record(Unrecorded { place: SearchPosition::BEFORE, found_at, found });
+        }
+        dropped
+    }
+
     /// Whether failures of this kind are reported as warnings, not as failures.
     fn is_warning(&self, kind: FailureKind) -> bool {
         let beside = matches!(kind, FailureKind::Race | FailureKind::LockLeftHeld);
@@ -81,9 +98,7 @@ impl Search<'_> {
 
     /// The number of this execution within the whole search.
     fn found_at(&self, place: SearchPosition) -> u64 {
-        let before =
-            self.saved.frontier.executions() + self.saved.round.before(place.piece as usize);
-        before + place.number
+        self.before_round() + self.saved.round.before(place.piece as usize) + place.number
     }
 
     /// Records failures found in the learning phase, before the search.

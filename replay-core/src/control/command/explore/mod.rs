@@ -105,6 +105,7 @@ pub fn explore_with<'s>(
         symbols: BTreeMap::new(),
         saved_learning,
         learning_failures: Vec::new(),
+        early: 0,
         reused_points: None,
         reason: String::new(),
         unwritable: false,
@@ -190,6 +191,9 @@ struct Search<'a> {
     saved_learning: Option<Learning>,
     /// Failures that this learning phase found.
     learning_failures: Vec<FoundFailure>,
+    /// The executions before the search that count as part of it, because the program has much
+    /// code; 0 for others.
+    early: u64,
     /// The number of learned points that the saved file had; set when the learning phase is over.
     reused_points: Option<u64>,
     reason: String,
@@ -225,7 +229,7 @@ impl Search<'_> {
                 self.saved.rounds += 1;
                 self.disturbed_pieces.clear();
                 let most = self.options.max_executions.unwrap_or(u64::MAX);
-                let left = most.saturating_sub(self.saved.frontier.runs());
+                let left = most.saturating_sub(self.saved.frontier.runs() + self.early);
                 self.saved.round = Round::new(self.saved.frontier.round(left));
                 if self.saved.round.pieces.is_empty() {
                     self.over = self.saved.frontier.is_finished();
@@ -252,6 +256,7 @@ impl Search<'_> {
             }
             let mut out = self.saved.round.open().len();
             while out > 0 {
+                self.early = self.early.max(pool.early());
                 match from.recv_timeout(Duration::from_millis(20)) {
                     Ok(message) => out -= self.handle(pool, message)?,
                     Err(RecvTimeoutError::Timeout) => {}
@@ -259,6 +264,7 @@ impl Search<'_> {
                         return Err(Error::Runtime("all workers have exited".into()));
                     }
                 }
+                self.early = self.early.max(pool.early());
                 let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
                 if late && self.reason.is_empty() {
                     self.reason = "the time limit was reached".into();
@@ -413,7 +419,7 @@ impl Search<'_> {
     fn settle(&mut self) -> bool {
         let round = std::mem::take(&mut self.saved.round);
         for (at, piece) in round.pieces.iter().enumerate() {
-            let before = self.saved.frontier.executions() + round.before(at);
+            let before = self.before_round() + round.before(at);
             let here = (self.saved.rounds, at as u64);
             for known in self.saved.bugs.iter_mut().filter(|known| known.first.is_in(here)) {
                 known.bug.found_at = before + known.first.number;
@@ -440,10 +446,27 @@ impl Search<'_> {
             self.saved.distinct = Distinct::default();
             self.saved.counts.forget_failures();
             self.saved.visits = self.saved.visits.as_ref().map(|_| Visits::default());
-            // The executions of these failures preceded the new points, so they count as learning.
-            self.saved.bugs.iter_mut().for_each(|known| known.bug.found_at = 0);
+            // The executions of these failures preceded the new points, so they count as learning,
+            // unless learning is part of the search.
+            if self.early == 0 {
+                self.saved.bugs.iter_mut().for_each(|known| known.bug.found_at = 0);
+            }
         }
         again
+    }
+
+    /// How many executions count before those of the current round. In a program with much code that
+    /// includes those with fewer scheduling points.
+    pub(super) fn before_round(&self) -> u64 {
+        self.saved.frontier.executions() + self.with_fewer_points()
+    }
+
+    /// The executions with fewer scheduling points than are known now, if they count.
+    fn with_fewer_points(&self) -> u64 {
+        match self.early {
+            0 => 0,
+            early => early + self.saved.frontier.superseded(),
+        }
     }
 
     /// One piece of the round, as a worker receives it.
@@ -462,7 +485,7 @@ impl Search<'_> {
         let failing: u64 = self.saved.round.counted().map(|(counts, _)| counts.failing).sum();
         Progress {
             learning: 0,
-            executions: frontier.executions() + round + running,
+            executions: self.before_round() + round + running,
             distinct: self.saved.distinct.len(),
             failing: self.saved.counts.failing + failing,
             failures: self.saved.bugs.len() as u64,

@@ -27,13 +27,15 @@ impl Search<'_> {
             total.add(counts);
             seen.iter().for_each(|&fingerprint| fingerprints.add(fingerprint));
         }
-        let executions = self.saved.frontier.executions() + ended;
-        let runs = self.saved.frontier.runs() + runs;
+        let classes = self.saved.frontier.executions() + ended;
+        let executions = self.before_round() + ended;
+        let runs = self.saved.frontier.runs() + runs + self.early;
+        let before_round = self.before_round();
         let round = &self.saved.round;
         for known in &mut self.saved.bugs {
             let first = known.first;
             if first.round == self.saved.rounds && (first.piece as usize) < round.pieces.len() {
-                let before = self.saved.frontier.executions() + round.before(first.piece as usize);
+                let before = before_round + round.before(first.piece as usize);
                 known.bug.found_at = before + first.number;
             }
             known.bug.count = total.of(&known.keys).max(1);
@@ -151,7 +153,10 @@ impl Search<'_> {
             bound,
             complete,
             executions,
-            learning: total.learning + self.saved.frontier.superseded(),
+            classes,
+            learning: total.learning.saturating_sub(self.early)
+                + (self.saved.frontier.superseded() + classes + self.early)
+                    .saturating_sub(executions),
             checks: total.checks + self.saved.frontier.checks(),
             resumed: total.resumed,
             distinct: fingerprints.len().min(executions),

@@ -35,6 +35,8 @@ pub(super) struct Counts {
     /// Executions whose probes were removed before the end because there were too many accesses.
     pub(super) probes_removed: u64,
     pub(super) learning: u64,
+    /// How many of those count as executions of the search.
+    pub(super) early: u64,
     pub(super) checks: u64,
     /// Executions that continued from the end of the common prefix.
     pub(super) resumed: u64,
@@ -74,6 +76,7 @@ impl Counts {
         }
         self.probes_removed += other.probes_removed;
         self.learning += other.learning;
+        self.early += other.early;
         self.checks += other.checks;
         self.resumed += other.resumed;
         for (sum, more) in self.through.iter_mut().zip(other.through) {

@@ -1,0 +1,61 @@
+//! Programs with much code, or with long executions: learning is part of the search.
+
+use tests::debugging::compiled;
+use tests::heddle::Home;
+use traces::FailureKind;
+use traces::report::{Report, Verdict};
+
+/// The executions that choose at calls into the threads library only.
+const OPENING: u64 = 16;
+/// The rounds of learning after them, if they are not cheap.
+const MOST_ROUNDS: u64 = 6;
+
+fn explore(name: &str, options: &[&str], args: &[&str]) -> Report {
+    let home = Home::new();
+    let source = format!("{}/hostile/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let path = compiled(&home, &source, "program", &["-O1"]);
+    let mut all = vec!["explore", "--json", "--workers", "1"];
+    all.extend(options);
+    all.extend(["--", &path]);
+    all.extend(args);
+    home.heddle(&all).report()
+}
+
+#[test]
+fn the_first_executions_of_a_program_with_much_code_need_none_of_it() {
+    let report = explore("much_code", &["--max-executions", "40"], &["locks"]);
+    assert_eq!(report.bugs[0].kind, FailureKind::Deadlock, "{report:#?}");
+    let bug = &report.bugs[0];
+    assert!((1..=OPENING).contains(&bug.found_at), "{report:#?}");
+    assert_eq!((report.executions, report.classes, report.learning), (bug.found_at, 0, 0));
+    assert_eq!(report.points.probes, 0, "{report:#?}");
+}
+
+#[test]
+fn executions_that_learn_count_in_a_program_with_much_code() {
+    let report = explore("much_code", &["--max-executions", "100"], &["counts"]);
+    assert_eq!(report.bugs[0].kind, FailureKind::Assertion, "{report:#?}");
+    let bug = &report.bugs[0];
+    assert!(bug.found_at > OPENING && bug.found_at <= report.executions, "{report:#?}");
+    assert_eq!(report.learning, 0, "{report:#?}");
+}
+
+#[test]
+fn a_complete_search_of_a_program_with_much_code_consists_of_its_classes() {
+    let search = ["--strategy", "dpor", "--points", "racy"];
+    let report = explore("much_code", &search, &[]);
+    let api = explore("much_code", &["--strategy", "dpor", "--points", "api"], &[]);
+    assert_eq!(report.verdict, Verdict::Clean, "{report:#?}");
+    assert_eq!(report.classes, api.classes, "{report:#?} {api:#?}");
+    assert!(report.executions >= report.classes + OPENING, "{report:#?}");
+    assert_eq!(api.executions, api.classes, "{api:#?}");
+}
+
+#[test]
+fn long_executions_do_not_wait_for_the_end_of_learning() {
+    let report = explore("long_executions", &["--max-executions", "40"], &[]);
+    assert_eq!(report.bugs[0].kind, FailureKind::Assertion, "{report:#?}");
+    assert!(report.bugs[0].found_at <= report.executions, "{report:#?}");
+    assert!(report.executions - report.classes <= MOST_ROUNDS, "{report:#?}");
+    assert_eq!(report.learning, 0, "{report:#?}");
+}
