@@ -27,7 +27,7 @@ pub use error::Error;
 pub use explain::{
     bisect, blocked, graph, lock_cycle, locks, realign, source, step_index, task_status, verdict,
 };
-pub use launch::{WorkingFiles, build, doctor, preflight, runtime, this_build};
+pub use launch::{FollowedChild, WorkingFiles, build, doctor, preflight, runtime, this_build};
 pub use options::{
     Machines, Observer, Progress, Replayed, SearchOptions, Target, failure_kinds_for_replay,
 };

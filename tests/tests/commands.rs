@@ -35,6 +35,29 @@ fn the_program_that_a_command_starts_is_explored() {
 }
 
 #[test]
+fn follow_child_chooses_among_the_programs_that_a_command_starts() {
+    let home = Home::new();
+    let program = |name: &str| {
+        let path = tests::targets::program(name).build().expect("targets compile");
+        path.to_string_lossy().into_owned()
+    };
+    let script = format!("{}; {}", program("big_stack"), program("lost_update"));
+    let explore = |wanted: &str| {
+        home.heddle(["explore", "--json", "--follow-child", wanted, "--", "sh", "-c", &script])
+    };
+    assert_eq!(explore("1").report().verdict, Verdict::Clean);
+    for wanted in ["2", "lost_update"] {
+        let report = explore(wanted).report();
+        assert_eq!(report.verdict, Verdict::Bug, "{wanted}: {report:?}");
+    }
+    let none = explore("third");
+    assert_eq!(none.status, 3, "{none:?}");
+    for name in ["big_stack", "lost_update"] {
+        assert!(none.stderr.contains(name), "{none:?}");
+    }
+}
+
+#[test]
 fn a_command_that_starts_no_program_with_threads_is_the_target_itself() {
     let home = Home::new();
     let run = home.heddle(["explore", "--json", "--", "env", "true"]);

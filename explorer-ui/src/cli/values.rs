@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use replay_core::registry::{listed, usage};
-use replay_core::{SearchOptions, StrategyChoice};
+use replay_core::{FollowedChild, SearchOptions, StrategyChoice};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -83,6 +83,19 @@ pub fn reset(text: &str) -> Result<ResetChoice, String> {
         "fork" => Ok(ResetChoice(Some(Reset::Fork), Tracking::Faults)),
         "exec" => Ok(ResetChoice(Some(Reset::Exec), Tracking::Faults)),
         _ => Err("unknown reset; the resets are: auto, memory, fork, exec".into()),
+    }
+}
+
+/// Which of the programs that a command starts is meant: a number from 1, or a name.
+///
+/// # Errors
+/// If the text is empty or 0.
+pub fn followed_child(text: &str) -> Result<FollowedChild, String> {
+    match text.parse() {
+        Ok(0) => Err("the programs are numbered from 1".into()),
+        Ok(number) => Ok(FollowedChild::Number(number)),
+        Err(_) if text.is_empty() => Err("a name or a number is needed".into()),
+        Err(_) => Ok(FollowedChild::Name(text.into())),
     }
 }
 

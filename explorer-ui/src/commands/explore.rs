@@ -1,7 +1,7 @@
 //! `heddle explore`.
 
 use super::rebuilt::replay_in_rebuilt_program;
-use super::runtime::{target, warn_of_unused_input};
+use super::runtime::{of_options, warn_of_unused_input};
 use crate::cli::arguments::ExploreArgs;
 use crate::cli::config_file;
 use crate::cli::settings::Settings;
@@ -103,7 +103,7 @@ fn watch(
     console: &Console,
     run: &Search<'_>,
 ) -> Result<Status, Problem> {
-    let program = target(&args.command, args.search.program.no_env, console)?.program;
+    let program = of_options(&args.command, &args.search.program, console)?.program;
     let mut changes = FileWatch::of(&[&program])?;
     let path = clean(&program.display().to_string());
     console.note(&format!("heddle: watching {path} for changes; press Ctrl-C to stop"));
@@ -119,7 +119,7 @@ fn watch(
             break;
         }
         console.note(&format!("heddle: {path} was rebuilt"));
-        let now = match target(&args.command, args.search.program.no_env, console) {
+        let now = match of_options(&args.command, &args.search.program, console) {
             Ok(now) => now,
             // The program is not runnable now; wait for the next change.
             Err(problem) => {
@@ -165,7 +165,7 @@ fn search(
     console: &Console,
     run: &Search<'_>,
 ) -> Result<Report, Problem> {
-    let mut target = target(&args.command, args.search.program.no_env, console)?;
+    let mut target = of_options(&args.command, &args.search.program, console)?;
     if let Some(policy) = settings.files {
         target.files = WorkingFiles::new(policy);
     }

@@ -50,7 +50,7 @@ pub fn print_helper(lldb: bool, console: &Console) -> Result<Status, Problem> {
 /// The target and the schedule.
 fn target_and_schedule(args: &GdbArgs, console: &Console) -> Result<(Target, Trace), Problem> {
     let Some(path) = &args.trace else {
-        let target = target(&args.command, false, console)?;
+        let target = target(&args.command, false, None, console)?;
         let options =
             SearchOptions { strategy: StrategyChoice::NON_PREEMPTIVE, ..SearchOptions::default() };
         let mut line = Line::new(console, false);

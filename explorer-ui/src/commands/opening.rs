@@ -118,7 +118,7 @@ impl Opener for ServerOpener<'_> {
             {
                 *program = directory.join(&program).into_os_string();
             }
-            let mut target = target(&command, false, self.console)?;
+            let mut target = target(&command, false, None, self.console)?;
             if let Some(directory) = directory {
                 target.cwd = directory;
             }

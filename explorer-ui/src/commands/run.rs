@@ -1,6 +1,6 @@
 //! `heddle run`.
 
-use super::runtime::{target, warn_of_unused_input};
+use super::runtime::{of_options, warn_of_unused_input};
 use crate::cli::arguments::RunArgs;
 use crate::cli::config_file;
 use crate::cli::settings::Settings;
@@ -28,7 +28,7 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
     let interrupted = interrupt::flag();
     let began = Instant::now();
     let run = || -> Result<Trace, Problem> {
-        let mut target = target(&args.command, args.search.program.no_env, console)?;
+        let mut target = of_options(&args.command, &args.search.program, console)?;
         warn_of_unused_input(console);
         let mut line = Line::new(console, false);
         // Only the execution that the user asked for may leave anything behind.

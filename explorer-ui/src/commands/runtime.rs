@@ -1,10 +1,11 @@
 //! The runtime that this program carries, and the target that a command line names.
 
 use super::test::misnamed;
+use crate::cli::arguments::ProgramArgs;
 use crate::console::Console;
 use crate::exit::Problem;
 use crate::report::text::clean;
-use replay_core::{Target, WorkingFiles};
+use replay_core::{FollowedChild, Target, WorkingFiles};
 use std::ffi::OsString;
 use std::sync::OnceLock;
 use traces::wire::FilePolicy;
@@ -34,17 +35,23 @@ pub fn install() -> Result<(), Problem> {
 }
 
 /// Installs the runtime and checks the program that follows `--`. With `no_env`, traces of it contain
-/// no variable's value. Prints a note for each difference between the command and the target.
+/// no variable's value. `followed` is the program meant if the command starts several. Prints a note for
+/// each difference between the command and the target.
 ///
 /// # Errors
 /// If no program is given, it cannot be run under control, or the runtime cannot be written.
-pub fn target(command: &[OsString], no_env: bool, console: &Console) -> Result<Target, Problem> {
+pub fn target(
+    command: &[OsString],
+    no_env: bool,
+    followed: Option<&FollowedChild>,
+    console: &Console,
+) -> Result<Target, Problem> {
     let (program, args) = command
         .split_first()
         .ok_or_else(|| Problem::Usage("no program: name it after `--`".into()))?;
     misnamed::check(command)?;
     replay_core::runtime::install(embedded())?;
-    let mut target = Target::of_command(program, args.to_vec())?;
+    let mut target = Target::of_command(program, args.to_vec(), followed)?;
     for note in &target.notes {
         console.note(&format!("note: {}", clean(note)));
     }
@@ -53,6 +60,18 @@ pub fn target(command: &[OsString], no_env: bool, console: &Console) -> Result<T
         target.unrecorded = target.env.iter().map(|(name, _)| name.clone()).collect();
     }
     Ok(target)
+}
+
+/// [`target`] as these options say.
+///
+/// # Errors
+/// See [`target`].
+pub(super) fn of_options(
+    command: &[OsString],
+    options: &ProgramArgs,
+    console: &Console,
+) -> Result<Target, Problem> {
+    target(command, options.no_env, options.follow_child.as_ref(), console)
 }
 
 /// Warns if standard input is a file: the target's standard input is empty, so that every execution reads

@@ -1,6 +1,6 @@
 //! `heddle ui`.
 
-use super::runtime::target;
+use super::runtime::of_options;
 use super::{demo, opening};
 use crate::cli::arguments::{ProgramArgs, UiArgs};
 use crate::cli::config_file;
@@ -45,8 +45,8 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
         }
         None => {
             let mut target = match args.command.is_empty() {
-                true => target(&[demo::program()?.into_os_string()], args.program.no_env, console)?,
-                false => target(&args.command, args.program.no_env, console)?,
+                true => of_options(&[demo::program()?.into_os_string()], &args.program, console)?,
+                false => of_options(&args.command, &args.program, console)?,
             };
             if let Some(choice) = args.program.scratch {
                 target.files = WorkingFiles::new(choice.0);
@@ -79,6 +79,7 @@ fn refuse_recorded_options(args: &ProgramArgs) -> Result<(), Problem> {
         ("--fail-on", args.fail_on.is_some()),
         ("--points", args.points.is_some()),
         ("--scratch", args.scratch.is_some()),
+        ("--follow-child", args.follow_child.is_some()),
     ];
     match given.into_iter().find(|(_, given)| *given) {
         None => Ok(()),

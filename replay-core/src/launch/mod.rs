@@ -16,3 +16,4 @@ mod wrapper;
 pub use own_files::WorkingFiles;
 pub use process::check_stack_limit;
 pub use this_build::this_build;
+pub use wrapper::FollowedChild;

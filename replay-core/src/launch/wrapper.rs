@@ -43,6 +43,28 @@ const STARTS_PROGRAMS: [&[u8]; 16] = [
 /// The functions with which a program or a library creates threads.
 const CREATES_THREADS: [&[u8]; 2] = [b"pthread_create", b"thrd_create"];
 
+/// Which of the programs with threads that a command starts is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FollowedChild {
+    /// The one of this number, from 1, in the order in which they start.
+    Number(usize),
+    /// The first whose executable or `argv[0]` has this name, or this path.
+    Name(OsString),
+}
+
+impl FollowedChild {
+    fn is(&self, number: usize, started: &Started) -> bool {
+        let names = |path: &Path, name: &OsStr| path == name || path.file_name() == Some(name);
+        match self {
+            FollowedChild::Number(wanted) => *wanted == number,
+            FollowedChild::Name(name) => {
+                names(&started.program, name)
+                    || started.words.first().is_some_and(|word| names(Path::new(word), name))
+            }
+        }
+    }
+}
+
 /// A program that a process of the command was about to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Started {
@@ -82,8 +104,9 @@ fn libraries(program: &Path) -> Vec<PathBuf> {
     output.stdout.split(|&byte| byte == b'\n').filter_map(path).collect()
 }
 
-/// Runs the command until one of its processes is about to run a program that can create threads. None
-/// if it ends before, takes too long, or starts too many processes; they are killed in any case.
+/// Runs the command until one of its processes is about to run a program that can create threads, the one
+/// that `wanted` means if it is given. Otherwise the programs of this kind that were run, if the command ends
+/// before, takes too long, or starts too many processes; they are killed in any case.
 ///
 /// # Errors
 /// If the command cannot be started or traced.
@@ -91,7 +114,8 @@ pub(super) fn first_with_threads(
     program: &Path,
     name: &OsStr,
     args: &[OsString],
-) -> Result<Option<Started>, Error> {
+    wanted: Option<&FollowedChild>,
+) -> Result<Result<Started, Vec<Started>>, Error> {
     let mut command = Command::new(program);
     command.arg0(name).args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // SAFETY: between fork and exec, the closure only makes a system call.
@@ -107,18 +131,22 @@ pub(super) fn first_with_threads(
     )))?;
     let mut processes = Processes::default();
     processes.all.insert(child.id() as i32, State::Attached);
+    let mut others = Vec::new();
     let until = Instant::now() + LIMIT;
     while (1..=MOST_PROCESSES).contains(&processes.all.len()) && Instant::now() < until {
         match processes.next_event() {
             Some((pid, status)) => {
-                if let Some(started) = processes.handle(pid, status) {
-                    return Ok(Some(started));
+                let Some(started) = processes.handle(pid, status) else { continue };
+                if wanted.is_none_or(|wanted| wanted.is(others.len() + 1, &started)) {
+                    return Ok(Ok(started));
                 }
+                others.push(started);
+                request(libc::PTRACE_CONT, pid, 0);
             }
             None => std::thread::sleep(Duration::from_millis(1)),
         }
     }
-    Ok(None)
+    Ok(Err(others))
 }
 
 /// The state of a traced process.
@@ -191,8 +219,10 @@ impl Processes {
             let creates_threads = |program: &PathBuf| {
                 std::fs::read(program).is_ok_and(|data| can_create_threads(program, &data))
             };
-            if let Some(program) = executed.filter(creates_threads) {
-                return about_to_run(pid, program);
+            let started =
+                executed.filter(creates_threads).and_then(|program| about_to_run(pid, program));
+            if started.is_some() {
+                return started;
             }
         } else if !first && event == 0 {
             pass_on = signal;
@@ -256,7 +286,29 @@ mod tests {
     fn follow(words: &[&str]) -> Option<Started> {
         let program = file(words[0]);
         let args: Vec<OsString> = words[1..].iter().map(OsString::from).collect();
-        first_with_threads(&program, OsStr::new(words[0]), &args).expect("it can be traced")
+        let found = first_with_threads(&program, OsStr::new(words[0]), &args, None);
+        found.expect("it can be traced").ok()
+    }
+
+    #[test]
+    fn a_later_program_with_threads_is_found_by_number_or_name() {
+        let own = std::env::current_exe().expect("a path");
+        let copy = tempfile::tempdir().expect("a directory");
+        let second = copy.path().join("second");
+        std::fs::copy(&own, &second).expect("it can be copied");
+        // The test's own binary, which lists no test that has this name, and ends.
+        let text = format!("{} none; {} none", own.display(), second.display());
+        let args = ["-c".into(), text.into()];
+        let follow = |wanted: FollowedChild| {
+            first_with_threads(&file("sh"), OsStr::new("sh"), &args, Some(&wanted))
+                .expect("it can be traced")
+        };
+        for wanted in [FollowedChild::Number(2), FollowedChild::Name("second".into())] {
+            let started = follow(wanted).expect("it is started");
+            assert_eq!(started.words, [second.as_os_str(), OsStr::new("none")]);
+        }
+        let others = follow(FollowedChild::Name("third".into())).expect_err("there is none");
+        assert_eq!(others.len(), 2);
     }
 
     #[test]

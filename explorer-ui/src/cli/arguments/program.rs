@@ -46,6 +46,10 @@ pub struct ProgramArgs {
     /// is about to change a file there), always, never [auto; for `run` never]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "always", value_parser = crate::cli::values::scratch, value_name = "WHEN")]
     pub scratch: Option<crate::cli::values::ScratchChoice>,
+    /// If the command starts several programs with threads: the one to run under control, by name or by
+    /// number, from 1 [the first]
+    #[arg(long, value_parser = crate::cli::values::followed_child, value_name = "NAME|NUMBER")]
+    pub follow_child: Option<replay_core::FollowedChild>,
     /// Store the names of environment variables without their values; a replay takes the values
     /// from its own environment
     #[arg(long)]

@@ -9,7 +9,7 @@ mod shown;
 mod tests;
 
 use super::openmp;
-use super::wrapper::{self, Started};
+use super::wrapper::{self, FollowedChild, Started};
 use crate::{Error, Target};
 use shown::shown;
 use std::collections::BTreeSet;
@@ -64,22 +64,35 @@ impl Target {
     /// The target of a command: the program, or, if that is a script or cannot create threads itself, the
     /// first program with threads that it starts. To find that one, the command runs without control
     /// until it starts it (module `wrapper`). Threads of OpenMP wait passively
-    /// (module `openmp`). [`Target::notes`] has a line for each difference from the command.
+    /// (module `openmp`). [`Target::notes`] has a line for each difference from the command. `followed`
+    /// chooses another of the programs with threads that the command starts.
     ///
     /// # Errors
     /// See [`Target::new`].
-    pub fn of_command(program: &OsStr, args: Vec<OsString>) -> Result<Target, Error> {
+    pub fn of_command(
+        program: &OsStr,
+        args: Vec<OsString>,
+        followed: Option<&FollowedChild>,
+    ) -> Result<Target, Error> {
         let found = lookup::find(program).map_err(Error::Target)?;
         let mut data = content(&found).map_err(Error::Target)?;
-        let started = match wrapper::is_wrapper(&found, &data) {
-            true => wrapper::first_with_threads(&found, program, &args)?,
+        let started = match followed.is_some() || wrapper::is_wrapper(&found, &data) {
+            true => match wrapper::first_with_threads(&found, program, &args, followed)? {
+                Err(others) if followed.is_some() => {
+                    return Err(Error::Target(no_such_child(program, &others)));
+                }
+                started => started.ok(),
+            },
             false => None,
         };
         let mut target = match started {
             Some(Started { program: path, words, env, cwd }) => {
                 let by = shown(Path::new(program));
                 let command: Vec<String> = words.iter().map(|it| shown(Path::new(it))).collect();
-                let note = format!("{by} starts the program with threads: {}", command.join(" "));
+                let note = format!(
+                    "{by} starts the program with threads: {} (--follow-child chooses another)",
+                    command.join(" ")
+                );
                 data = content(&path).map_err(Error::Target)?;
                 let mut words = words.into_iter();
                 let name = words.next().unwrap_or_default();
@@ -109,6 +122,24 @@ impl Target {
         let data = content(&self.program).map_err(Error::Target)?;
         let build_id = examine(&self.program, &data).map_err(Error::Target)?;
         Ok(Target { build_id, ..self.clone() })
+    }
+}
+
+/// The command starts no program with threads that `--follow-child` means, but these.
+fn no_such_child(program: &OsStr, others: &[Started]) -> String {
+    let by = shown(Path::new(program));
+    let names = others.iter().map(|started| shown(&started.program));
+    let list: Vec<String> =
+        names.enumerate().map(|(at, name)| format!("{} {name}", at + 1)).collect();
+    match list.is_empty() {
+        true => format!(
+            "{by} starts no program with threads within 10 seconds: name the program itself, without \
+             --follow-child"
+        ),
+        false => format!(
+            "{by} starts no such program with threads; give --follow-child one of these numbers or names: {}",
+            list.join(", ")
+        ),
     }
 }
 
