@@ -5,14 +5,7 @@
 use std::collections::BTreeSet;
 use tests::debugging::compiled_text;
 use tests::heddle::Home;
-use traces::FailureKind;
-use traces::report::Report;
-
-/// The number of programs; `HEDDLE_ORACLE_PROGRAMS=1000` sets it.
-fn programs() -> usize {
-    let asked = std::env::var("HEDDLE_ORACLE_PROGRAMS").ok();
-    asked.map_or(8, |count| count.parse().expect("HEDDLE_ORACLE_PROGRAMS is a number"))
-}
+use tests::oracle::exit_status::{Numbers, found, programs};
 
 /// The number of words in memory, and the number of values of each.
 const WORDS: usize = 3;
@@ -63,18 +56,6 @@ impl Statement {
 
 /// The statements of each task.
 type Program = Vec<Vec<Statement>>;
-
-/// A deterministic pseudo-random generator (splitmix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ mixed >> 31) % end as u64) as usize
-    }
-}
 
 fn generate(number: usize) -> Program {
     let mut numbers = Numbers(number as u64);
@@ -160,21 +141,10 @@ fn source(all: &[Program]) -> String {
     text
 }
 
-/// The outcomes that a search found. Each outcome is a failure, so that none is inferred from the
-/// absence of others.
-fn found(report: &Report) -> BTreeSet<u8> {
-    let status = |message: &str| message.strip_prefix("exit status ")?.parse::<u8>().ok();
-    let ends = report.bugs.iter().map(|bug| match bug.kind {
-        FailureKind::Exit => status(&bug.message).unwrap_or_else(|| panic!("{bug:?}")) - 1,
-        other => panic!("{other}: {bug:?}"),
-    });
-    ends.collect()
-}
-
 #[test]
 fn a_search_finds_exactly_the_outcomes_of_generated_racing_programs() {
     let home = Home::new();
-    let all: Vec<Program> = (0..programs()).map(generate).collect();
+    let all: Vec<Program> = (0..programs(8)).map(generate).collect();
     let text = source(&all);
     let plain = compiled_text(&home, "plain", &text, &["-O1"]);
     let instrumented = compiled_text(&home, "instrumented", &text, &["-O1", "-fsanitize=thread"]);

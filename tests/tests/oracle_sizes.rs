@@ -6,14 +6,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use tests::debugging::compiled_text;
 use tests::heddle::Home;
-use traces::FailureKind;
-use traces::report::Report;
-
-/// The number of programs; `HEDDLE_ORACLE_PROGRAMS=1000` sets it.
-fn programs() -> usize {
-    let asked = std::env::var("HEDDLE_ORACLE_PROGRAMS").ok();
-    asked.map_or(12, |count| count.parse().expect("HEDDLE_ORACLE_PROGRAMS is a number"))
-}
+use tests::oracle::exit_status::{Numbers, found, programs};
 
 /// The size of the memory: three words.
 const BYTES: usize = 24;
@@ -90,42 +83,6 @@ type StepNumber = (usize, usize);
 
 /// The statements of each task.
 type Program = Vec<Vec<Statement>>;
-
-/// A deterministic pseudo-random generator (splitmix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ mixed >> 31) % end as u64) as usize
-    }
-
-    /// Where an access of this size begins: mostly aligned, and around the border of two words.
-    fn place(&mut self, size: usize) -> Range<usize> {
-        let from = 4 + self.below(12 / size + 1) * size;
-        let from = if self.below(4) == 0 { from + self.below(3) } else { from };
-        let from = from.min(BYTES - size);
-        from..from + size
-    }
-
-    fn statement(&mut self) -> Statement {
-        let size = 1 << self.below(4);
-        let value = 1 + self.below(3) as u8;
-        let at = self.place(size);
-        match self.below(5) {
-            0 | 1 => Statement::Store(at, value),
-            2 => Statement::Add(at),
-            3 => Statement::Copy(at, self.place(size).start),
-            _ => {
-                let len = 1 + self.below(BYTES - 4);
-                let from = self.below(BYTES - len + 1);
-                Statement::Fill(from..from + len, value)
-            }
-        }
-    }
-}
 
 fn generate(number: usize) -> Program {
     let mut numbers = Numbers(number as u64);
@@ -254,21 +211,10 @@ fn source(all: &[Program]) -> String {
     text
 }
 
-/// The outcomes that a search found. Each outcome is a failure, so that none is inferred from the
-/// absence of others.
-fn found(report: &Report) -> BTreeSet<u32> {
-    let status = |message: &str| message.strip_prefix("exit status ")?.parse::<u32>().ok();
-    let ends = report.bugs.iter().map(|bug| match bug.kind {
-        FailureKind::Exit => status(&bug.message).unwrap_or_else(|| panic!("{bug:?}")) - 1,
-        other => panic!("{other}: {bug:?}"),
-    });
-    ends.collect()
-}
-
 #[test]
 fn accesses_of_all_sizes_depend_on_each_other_exactly_if_they_overlap() {
     let home = Home::new();
-    let all: Vec<Program> = (0..programs()).map(generate).collect();
+    let all: Vec<Program> = (0..programs(12)).map(generate).collect();
     let text = source(&all);
     let plain = compiled_text(&home, "plain", &text, &["-O1"]);
     let instrumented = compiled_text(&home, "instrumented", &text, &["-O1", "-fsanitize=thread"]);

@@ -9,6 +9,7 @@ pub mod brute;
 pub mod c;
 mod code;
 pub mod drive;
+pub mod exit_status;
 mod generate;
 pub mod machine;
 pub mod program;
