@@ -174,7 +174,7 @@ fn programs_with_many_threads_fail_in_a_hand_written_schedule() {
         let path = known.build().expect("targets compile").into_os_string();
         let command: Vec<_> = [path].into_iter().chain(args.iter().map(Into::into)).collect();
         let target =
-            commands::target(&command, false, &console).expect("it can be run under control");
+            commands::target(&command, false, None, &console).expect("it can be run under control");
         let flag = AtomicBool::new(false);
         let options = SearchOptions { out: home.path().join("out"), ..SearchOptions::default() };
         let options = replay_core::learn(&target, &options, &flag, &mut Silent).expect("learned");

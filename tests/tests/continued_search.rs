@@ -38,7 +38,7 @@ fn a_continued_search_has_the_result_of_one_that_was_not_stopped() {
     let home = Home::new();
     let console = Console::new(When::Never);
     let path = program("lost_update").build().expect("it compiles").into_os_string();
-    let target = target(&[path, "3".into()], false, &console).expect("it can be run");
+    let target = target(&[path, "3".into()], false, None, &console).expect("it can be run");
     let flag = AtomicBool::new(false);
     let options = SearchOptions { out: home.path().join("out"), ..SearchOptions::default() };
     let runner = Runner::new(target, options);

@@ -78,7 +78,7 @@ fn generate(number: usize) -> Program {
 type State = (Vec<(usize, Option<u8>)>, [u8; WORDS]);
 
 /// Every possible final memory of the program.
-fn outcomes(program: &Program) -> BTreeSet<u8> {
+fn outcomes(program: &Program) -> BTreeSet<u32> {
     let mut seen = BTreeSet::new();
     let mut left: Vec<State> = vec![(vec![(0, None); program.len()], [0; WORDS])];
     let mut ends = BTreeSet::new();
@@ -104,7 +104,9 @@ fn outcomes(program: &Program) -> BTreeSet<u8> {
             left.push((tasks, memory));
         }
         if over {
-            ends.insert(memory.iter().fold(0, |sum, value| sum * VALUES + value));
+            let number =
+                memory.iter().fold(0, |sum, value| sum * u32::from(VALUES) + u32::from(*value));
+            ends.insert(number);
         }
     }
     ends

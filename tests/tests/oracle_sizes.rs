@@ -84,10 +84,34 @@ type StepNumber = (usize, usize);
 /// The statements of each task.
 type Program = Vec<Vec<Statement>>;
 
+/// Where an access of this size begins: mostly aligned, and around the border of two words.
+fn place(numbers: &mut Numbers, size: usize) -> Range<usize> {
+    let from = 4 + numbers.below(12 / size + 1) * size;
+    let from = if numbers.below(4) == 0 { from + numbers.below(3) } else { from };
+    let from = from.min(BYTES - size);
+    from..from + size
+}
+
+fn statement(numbers: &mut Numbers) -> Statement {
+    let size = 1 << numbers.below(4);
+    let value = 1 + numbers.below(3) as u8;
+    let at = place(numbers, size);
+    match numbers.below(5) {
+        0 | 1 => Statement::Store(at, value),
+        2 => Statement::Add(at),
+        3 => Statement::Copy(at, place(numbers, size).start),
+        _ => {
+            let len = 1 + numbers.below(BYTES - 4);
+            let from = numbers.below(BYTES - len + 1);
+            Statement::Fill(from..from + len, value)
+        }
+    }
+}
+
 fn generate(number: usize) -> Program {
     let mut numbers = Numbers(number as u64);
     let tasks = 2 + usize::from(numbers.below(3) == 0);
-    (0..tasks).map(|_| (0..5 - tasks).map(|_| numbers.statement()).collect()).collect()
+    (0..tasks).map(|_| (0..5 - tasks).map(|_| statement(&mut numbers)).collect()).collect()
 }
 
 /// The outcomes and the number of classes of a program's schedules.

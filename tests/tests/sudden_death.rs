@@ -139,7 +139,8 @@ fn killed_executions_are_replaced() {
     let mut search = Search::start(&[], &["--reset", "fork"]);
     search.await_traces(1);
     let mut killed = Vec::new();
-    for _ in 0..20 {
+    // A piece of the search is given up after five attempts, and quick kills all hit the same piece.
+    for _ in 0..4 {
         let execution = search.execution();
         search.signal("KILL", execution);
         killed.push(execution);
