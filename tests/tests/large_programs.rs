@@ -1,4 +1,4 @@
-//! Programs with much code, or with long executions: learning is part of the search.
+//! Programs with much code: learning is part of the search.
 
 use tests::debugging::compiled;
 use tests::heddle::Home;
@@ -7,8 +7,6 @@ use traces::report::{Report, Verdict};
 
 /// The executions that choose at calls into the threads library only.
 const OPENING: u64 = 16;
-/// The rounds of learning after them, if they are not cheap.
-const MOST_ROUNDS: u64 = 6;
 
 fn explore(name: &str, options: &[&str], args: &[&str]) -> Report {
     let home = Home::new();
@@ -49,13 +47,4 @@ fn a_complete_search_of_a_program_with_much_code_consists_of_its_classes() {
     assert_eq!(report.classes, api.classes, "{report:#?} {api:#?}");
     assert!(report.executions >= report.classes + OPENING, "{report:#?}");
     assert_eq!(api.executions, api.classes, "{api:#?}");
-}
-
-#[test]
-fn long_executions_do_not_wait_for_the_end_of_learning() {
-    let report = explore("long_executions", &["--max-executions", "40"], &[]);
-    assert_eq!(report.bugs[0].kind, FailureKind::Assertion, "{report:#?}");
-    assert!(report.bugs[0].found_at <= report.executions, "{report:#?}");
-    assert!(report.executions - report.classes <= MOST_ROUNDS, "{report:#?}");
-    assert_eq!(report.learning, 0, "{report:#?}");
 }

@@ -8,7 +8,7 @@ use traces::{Operation, Site, TaskId, Trace};
 
 /// What the terms of a filter mean, for help and errors.
 pub const TERMS: &str = "t:2 or t:NAME task, o:NAME object, op:lock operation, f:FILE:LINE site, \
-                         v:3 value, w r u l its sign, text anywhere, -TERM not, \"two words\"";
+                         v:3 value, w r u l its sign (or an object of one letter), text anywhere, -TERM not, \"two words\"";
 
 /// A filter: a row matches if all terms do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,9 +175,11 @@ impl Term {
             }
             Field::Object => holds(&cell.object),
             Field::Operation => holds(&cell.operation),
-            // Not the cell's sign, which marks the step that failed.
+            // Not the cell's sign, which marks the step that failed. An object may be called so.
             Field::Sign => {
-                operation.description().sign.is_some_and(|it| it.to_lowercase() == self.text)
+                let is = |text: &str| text.to_lowercase() == self.text;
+                operation.description().sign.is_some_and(is)
+                    || cell.object.split_whitespace().any(is)
             }
             Field::Site => holds(&cell.site),
             Field::Value => return Match::ByValue,

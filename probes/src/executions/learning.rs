@@ -27,12 +27,10 @@ const CHEAP: u64 = 10_000;
 /// After this many accesses in all rounds, one round without new conflicts ends learning; after ten
 /// times as many it ends in any case.
 const MUCH: u64 = 100_000_000;
-/// In a program with much code and rounds that are not cheap, the most rounds and the most accesses in all of them: learning continues
-/// in executions of the search ([`Root::is_sampling`]).
+/// In a program with much code and rounds that are not cheap, the most rounds and the most accesses
+/// in all of them: learning continues in executions of the search ([`Root::is_sampling`]).
 const MOST_BRIEF: u64 = 6;
 const MUCH_BRIEF: u64 = 1 << 22;
-/// The same holds for a program whose first round has this many accesses.
-const MUCH_IN_A_ROUND: u64 = 1 << 20;
 /// The executions before the first round that observe no accesses, and the most steps of all of them.
 const OPENING: u64 = 16;
 const OPENING_STEPS: u64 = 1 << 18;
@@ -193,21 +191,16 @@ impl Root {
         learning.quiet = if grew { 0 } else { learning.quiet + 1 };
         let met = monitoring::probes_met();
         learning.met += met.unwrap_or(0);
-        if learning.rounds == 1 && met.is_some_and(|met| met >= MUCH_IN_A_ROUND) {
-            // Also in a program with little code, many long executions before the search take too long.
-            self.opening.set(Opening::Over);
-            header().early.store(header().learning.load(Relaxed), Release);
-        }
         // The controller asks for a pause when it has no more time.
-        let ends = header().pause.load(Acquire) != 0 || self.failed_early.get();
-        let is_long = match self.has_opening() {
-            true if learning.met <= learning.rounds * CHEAP => false,
-            true => learning.met >= MUCH_BRIEF || learning.rounds >= MOST_BRIEF,
-            false => learning.met >= MUCH,
-        };
+        let ends = learning.met >= 10 * MUCH
+            || header().pause.load(Acquire) != 0
+            || self.failed_early.get();
+        let is_long = self.has_opening()
+            && learning.met > learning.rounds * CHEAP
+            && (learning.met >= MUCH_BRIEF || learning.rounds >= MOST_BRIEF);
         let enough = match met {
             // More rounds would not find more.
-            _ if spun || access::is_crowded() => 1,
+            _ if spun || access::is_crowded() || learning.met >= MUCH => 1,
             Some(0..=CHEAP) => QUIET_AND_CHEAP,
             _ => QUIET,
         };
@@ -234,7 +227,7 @@ impl Root {
                 return;
             }
             // Executions that observe only the first accesses of each site are short.
-            if !self.learned.borrow().known().words.contains(&ModuleAddress::SAMPLED) {
+            if is_long && !self.learned.borrow().known().words.contains(&ModuleAddress::SAMPLED) {
                 // The search continues to learn, in few of its executions.
                 self.learned.borrow().end_briefly();
                 note_gap(InstrumentationGap::Brief);

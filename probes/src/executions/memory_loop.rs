@@ -9,6 +9,7 @@
 //! ([`common_prefix`]).
 
 use crate::detect::access::POINTS;
+use crate::detect::learned_points;
 use crate::executions::checkpoints;
 use crate::executions::common_prefix::{self, CommonPrefix};
 use crate::executions::manager::{
@@ -223,7 +224,11 @@ pub(crate) fn run() -> ! {
 /// observes it more closely than a search does needs it in each execution.
 fn may_resume() -> bool {
     let root = root();
-    let must_run = root.is_learning()
+    // Executions that sample have other probes than those between them, and a checkpoint has tasks inside
+    // of probes.
+    let samples = root.has_opening() || learned_points::is_brief();
+    let must_run = samples
+        || root.is_learning()
         || root.is_checking()
         || root.full
         || root.park

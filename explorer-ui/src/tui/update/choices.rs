@@ -86,13 +86,7 @@ pub(super) fn best_move(model: &mut Model, all: bool, effects: &mut Vec<Effect>)
             };
             run(model, choices, usize::MAX, what.into(), effects);
         }
-        Some((_, place, _)) => {
-            let so_far = model.looking_ahead;
-            pick(model, place, effects);
-            if so_far && model.message.is_none() {
-                model.notify("to the nearest failure so far; the look-ahead was still running");
-            }
-        }
+        Some((_, place, _)) => pick(model, place, effects),
         None if model.looking_ahead => model.notify("the look-ahead is still running"),
         None => model.notify("the look-ahead found no failure from here"),
     }
