@@ -57,7 +57,7 @@ fn tasks_are_brought_to_chosen_lines() {
     terminal.press("@");
     terminal.wait_for("T1@lost_update.c:11");
     terminal.press(" && T2@lost_update.c:11\r");
-    // The schedule that satisfies it goes on from there: both are enabled.
+    // The schedule that satisfies it continues from there: both are enabled.
     terminal.wait("both tasks at the line", |screen| {
         let row = |row: &str| screen.lines().any(|line| line.contains(row));
         screen.contains("satisfied; ")

@@ -99,7 +99,7 @@ impl SearchState {
 
     /// Marks a search that was stopped as running again, and returns the order that continues it;
     /// none if it is complete. Failures that it found stay; remarks are repeated at its end.
-    pub fn go_on(&mut self) -> Option<SearchFrom> {
+    pub fn resume(&mut self) -> Option<SearchFrom> {
         if !matches!(self.status, SearchStatus::Ended { complete: false, .. }) {
             return None;
         }

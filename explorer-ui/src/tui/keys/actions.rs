@@ -98,7 +98,7 @@ actions! {
         HandOver "hand-over" ["h"] "start a search from this step: choose strategy and bound";
         MakeHappen "make-happen" ["@"] "search a schedule in which tasks are at these lines at once";
         Stop "stop" ["S" "esc"] "stop the search, or cancel the running request";
-        GoOn "resume" ["H"] "continue the search that was stopped";
+        Resume "resume" ["H"] "continue the search that was stopped";
         NextFound "next-found" ["f"] "show the next failure that the search found";
         PreviousFound "previous-found" ["F"] "show the previous failure";
     }

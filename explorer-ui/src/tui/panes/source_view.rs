@@ -213,7 +213,7 @@ fn is_of_identifier(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// A piece of source text, in which these names have a style of their own.
+/// A piece of source text, in which these names have another style.
 fn with_names(
     text: &str,
     names: &BTreeSet<String>,

@@ -66,7 +66,7 @@ pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effec
         Action::HandOver => search::open_dialog(model),
         Action::MakeHappen => search::ask_wish(model),
         Action::Stop => search::stop(model, effects),
-        Action::GoOn => search::go_on(model, effects),
+        Action::Resume => search::resume(model, effects),
         Action::NextFound => search::show_found(model, true, effects),
         Action::PreviousFound => search::show_found(model, false, effects),
         Action::NextPane | Action::PreviousPane => {

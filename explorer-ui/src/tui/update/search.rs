@@ -122,7 +122,7 @@ pub(super) fn make_happen(model: &mut Model, text: &str, effects: &mut Vec<Effec
 }
 
 /// Continues the search that was stopped.
-pub(super) fn go_on(model: &mut Model, effects: &mut Vec<Effect>) {
+pub(super) fn resume(model: &mut Model, effects: &mut Vec<Effect>) {
     let start = model.keys.name_of(Action::HandOver, "hand-over");
     let Some(search) = &mut model.search else {
         return model.notify(format!("no search was stopped: {start} starts one"));
@@ -130,7 +130,7 @@ pub(super) fn go_on(model: &mut Model, effects: &mut Vec<Effect>) {
     if search.is_running() {
         return model.notify("the search is running");
     }
-    let Some(order) = search.go_on() else {
+    let Some(order) = search.resume() else {
         return model.notify(format!("that search is complete: {start} starts another one"));
     };
     let number = search.number;
@@ -179,7 +179,7 @@ pub(super) fn received(
     search.apply(update);
     let happened = search.found.get(known).filter(|(bug, _)| bug.kind == FailureKind::Satisfied);
     if let Some(choices) = happened.map(|it| it.1.trace.execution.choices_without_sites()) {
-        // The execution without the predicate goes on from there, and can be explored by hand.
+        // The execution without the predicate continues from there, and can be explored by hand.
         let tasks = choices.iter().filter(|choice| matches!(choice, Choice::Task(_)));
         let cursor = tasks.count();
         model.busy = Some("running the schedule that satisfies it".to_owned());

@@ -79,7 +79,7 @@ pub struct Searched<'a> {
 
 impl Runner {
     /// Runs the search until it is complete or `interrupt` is set. A search that was stopped leaves
-    /// its state in `out`, from where it is continued if the order says so.
+    /// its state in `out`, from where it is continued if the order has `resume`.
     ///
     /// # Errors
     /// If the program cannot be run or controlled.
