@@ -140,9 +140,15 @@ pub(crate) fn run() -> ! {
             begin.restore();
             root().learned.borrow().drop_found();
             root().strategy.set(before.clone());
+            // Otherwise the states of the prefix would be visited ones when it is run once more, and
+            // what follows them would be given up.
+            root().strategy.borrow().suspend_cache_updates();
             let (ended, reached) = common_prefix::execute_and_stop();
             match reached {
-                None => end = Some(ended),
+                None => {
+                    root().strategy.borrow().continue_cache_updates();
+                    end = Some(ended);
+                }
                 Some(reached) => {
                     root().strategy.set(before.clone());
                     if snapshot::take_anew(&own_ranges(), root().tracking).is_err() {

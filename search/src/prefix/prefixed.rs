@@ -64,6 +64,11 @@ impl Prefixed {
         self.rest.suspend_cache_updates();
     }
 
+    /// See [`AnyStrategy::continue_cache_updates`].
+    pub fn continue_cache_updates(&mut self) {
+        self.rest.continue_cache_updates();
+    }
+
     /// The strategy after the prefix.
     #[must_use]
     pub fn rest(&self) -> &AnyStrategy {

@@ -187,6 +187,13 @@ impl Level {
         }
     }
 
+    /// From here on visited states are stored again.
+    pub fn continue_cache_updates(&mut self) {
+        if let Cache::ReadOnly(table) = self.cache {
+            self.cache = Cache::Shared(table);
+        }
+    }
+
     /// The depth-first search of the level.
     #[must_use]
     pub fn dfs(&self) -> &Dfs {

@@ -207,6 +207,13 @@ impl AnyStrategy {
             level.suspend_cache_updates();
         }
     }
+
+    /// Stores visited states again.
+    pub fn continue_cache_updates(&mut self) {
+        if let AnyStrategy::Level(level) = self {
+            level.continue_cache_updates();
+        }
+    }
 }
 
 /// A strategy and its parameter, as the user selected them.
