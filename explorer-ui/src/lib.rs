@@ -85,7 +85,7 @@ fn dispatch(
     match verb {
         // Handled above.
         Verb::Worker(_) | Verb::Cluster(_) => Ok(exit::Status::Fine),
-        Verb::Explore(args) => commands::explore::main(args, console),
+        Verb::Explore(args) => commands::explore::main(*args, console),
         Verb::Test(args) => commands::test::main(args, console),
         Verb::Runner(args) => commands::runner::main(args, console),
         Verb::Cargo(verb) => commands::cargo::main(verb, console),

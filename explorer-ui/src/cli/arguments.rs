@@ -69,7 +69,7 @@ pub enum Verb {
     /// Stops at the first failure unless --keep-going is given. Writes each failure to a trace
     /// file that `heddle replay` runs again. A file heddle.toml in the working directory can set the
     /// same options under the same names; the command line takes precedence.
-    Explore(ExploreArgs),
+    Explore(Box<ExploreArgs>),
     /// Search each test of a suite: libtest, GoogleTest, Catch2, doctest, Boost.Test, GLib
     ///
     /// Asks each program for its tests and searches those that create threads, several at a time, each

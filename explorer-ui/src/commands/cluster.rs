@@ -45,7 +45,7 @@ pub fn is_for_cluster(verb: &Verb) -> bool {
 /// As the verb.
 pub fn run(verb: Verb, verbs: &dyn Verbs, console: &Console) -> Result<Status, Problem> {
     match verb {
-        Verb::Explore(args) => verbs.explore(args, console),
+        Verb::Explore(args) => verbs.explore(*args, console),
         Verb::Worker(args) => verbs.worker(&args, console),
         Verb::Cluster(verb) => verbs.cluster(&verb, console),
         _ => Ok(Status::Fine),
