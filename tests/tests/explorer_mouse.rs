@@ -31,7 +31,7 @@ fn close(terminal: &mut Terminal) {
 fn a_failure_is_found_shrunk_compared_and_explained_by_clicks() {
     let home = Home::new();
     let path = target("abba");
-    let mut terminal = Terminal::open(home, &["ui", "--", &path], (160, 44));
+    let mut terminal = Terminal::open(home, &["ui", "--", &path], (150, 44));
     terminal.wait("what lies ahead", |screen| screen.contains("nearest"));
     terminal.click_at(0, 0);
     terminal.click("to a failure");
