@@ -30,6 +30,13 @@ static PICK: Callback = Callback(Cell::new(0));
 static TASK_STARTED: Callback = Callback(Cell::new(0));
 static TASK_RETURNED: Callback = Callback(Cell::new(0));
 
+/// Whether vector registers have upper halves; `vzeroupper` exists only then.
+#[repr(transparent)]
+struct HasAvx(Cell<bool>);
+// SAFETY: see `Callback`.
+unsafe impl Sync for HasAvx {}
+static HAS_AVX: HasAvx = HasAvx(Cell::new(false));
+
 /// The functions of higher layers that the switch calls.
 pub(crate) struct Callbacks {
     /// Decides, on the manager's stack, which task runs next; returns its stack pointer.
@@ -45,6 +52,7 @@ pub(crate) fn set_callbacks(callbacks: &Callbacks) {
     PICK.0.set(callbacks.pick as usize as u64);
     TASK_STARTED.0.set(callbacks.task_started as usize as u64);
     TASK_RETURNED.0.set(callbacks.task_returned as usize as u64);
+    HAS_AVX.0.set(std::arch::is_x86_feature_detected!("avx"));
 }
 
 /// Replaces the function that decides which task runs next.
@@ -95,11 +103,20 @@ unsafe extern "C" {
 /// them could end up on a parked task's stack, since compilers push arbitrary registers to align
 /// the stack, and pass on arguments that have no meaning. Two iterations of a spin loop would then
 /// look different.
+///
+/// The vector registers are among them: a probe stores them on the task's stack, where the program
+/// copies structures from that it did not fill in. Their contents differ between an execution that is
+/// resumed at a checkpoint and the same one from main.
 macro_rules! clear_scratch {
     () => {
         concat!(
             "xor ecx, ecx; xor edx, edx; xor esi, esi; xor edi, edi; \
-         xor r8d, r8d; xor r9d, r9d; xor r10d, r10d; xor r11d, r11d"
+         xor r8d, r8d; xor r9d, r9d; xor r10d, r10d; xor r11d, r11d; \
+         xorps xmm0, xmm0; xorps xmm1, xmm1; xorps xmm2, xmm2; xorps xmm3, xmm3; \
+         xorps xmm4, xmm4; xorps xmm5, xmm5; xorps xmm6, xmm6; xorps xmm7, xmm7; \
+         xorps xmm8, xmm8; xorps xmm9, xmm9; xorps xmm10, xmm10; xorps xmm11, xmm11; \
+         xorps xmm12, xmm12; xorps xmm13, xmm13; xorps xmm14, xmm14; xorps xmm15, xmm15; \
+         cmp byte ptr [rip + {avx}], 0; je 9f; vzeroupper; 9:"
         )
     };
 }
@@ -307,6 +324,7 @@ global_asm!(
     "ud2",
     ".cfi_endproc",
     stack = sym MANAGER_STACK,
+    avx = sym HAS_AVX,
     pick = sym PICK,
     started = sym TASK_STARTED,
     returned = sym TASK_RETURNED,
