@@ -107,16 +107,18 @@ unsafe extern "C" {
 /// The vector registers are among them: a probe stores them on the task's stack, where the program
 /// copies structures from that it did not fill in. Their contents differ between an execution that is
 /// resumed at a checkpoint and the same one from main.
+///
+/// The last instructions leave the same flags on each processor.
 macro_rules! clear_scratch {
     () => {
         concat!(
-            "xor ecx, ecx; xor edx, edx; xor esi, esi; xor edi, edi; \
-         xor r8d, r8d; xor r9d, r9d; xor r10d, r10d; xor r11d, r11d; \
-         xorps xmm0, xmm0; xorps xmm1, xmm1; xorps xmm2, xmm2; xorps xmm3, xmm3; \
+            "xorps xmm0, xmm0; xorps xmm1, xmm1; xorps xmm2, xmm2; xorps xmm3, xmm3; \
          xorps xmm4, xmm4; xorps xmm5, xmm5; xorps xmm6, xmm6; xorps xmm7, xmm7; \
          xorps xmm8, xmm8; xorps xmm9, xmm9; xorps xmm10, xmm10; xorps xmm11, xmm11; \
          xorps xmm12, xmm12; xorps xmm13, xmm13; xorps xmm14, xmm14; xorps xmm15, xmm15; \
-         cmp byte ptr [rip + {avx}], 0; je 9f; vzeroupper; 9:"
+         cmp byte ptr [rip + {avx}], 0; je 9f; vzeroupper; 9: \
+         xor ecx, ecx; xor edx, edx; xor esi, esi; xor edi, edi; \
+         xor r8d, r8d; xor r9d, r9d; xor r10d, r10d; xor r11d, r11d"
         )
     };
 }
