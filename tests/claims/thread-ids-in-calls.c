@@ -14,8 +14,8 @@ static void *work(void *u) {
     pid_t id = gettid();
     assert(!syscall(SYS_sched_getattr, id, &attr, sizeof attr, 0) && attr.policy == 0);
     assert(!syscall(SYS_sched_setattr, id, &attr, 0));
-    assert(!setpriority(PRIO_PROCESS, id, 3));
-    assert(getpriority(PRIO_PROCESS, id) == 3 && getpriority(PRIO_PROCESS, 0) == 3);
+    assert(!setpriority(PRIO_PROCESS, id, 19));
+    assert(getpriority(PRIO_PROCESS, id) == 19 && getpriority(PRIO_PROCESS, 0) == 19);
     assert(syscall(SYS_ioprio_get, 1, id) >= 0);
     char name[64];
     snprintf(name, sizeof name, "/proc/self/task/%d", id);
