@@ -39,15 +39,20 @@ fn a_program_that_starts_others_is_explored_and_the_report_names_the_call() {
 #[test]
 fn a_bug_beside_other_programs_is_found_and_replays() {
     for (way, _) in WAYS {
-        let home = Home::new();
-        build(&home, "starts_programs", "program", &[]);
-        let report = explore(&home, &[], &["./program", way, "fails"]);
-        assert_eq!(report.verdict, Verdict::Bug, "{way}: {report:?}");
-        assert!(report.bugs[0].message.contains("count == 2"), "{way}: {report:?}");
-        let trace = report.bugs[0].trace.clone().expect("recorded");
-        let replayed = heddle(&home, &["replay", "--times", "5", &trace]);
-        assert_eq!(replayed.status, 1, "{way}: {replayed:?}");
+        finds_and_replays_the_bug("starts_programs", way);
     }
+}
+
+/// The two threads of the program lose an update while other processes run that were started in a `way`.
+fn finds_and_replays_the_bug(program: &str, way: &str) {
+    let home = Home::new();
+    build(&home, program, "program", &[]);
+    let report = explore(&home, &[], &["./program", way, "fails"]);
+    assert_eq!(report.verdict, Verdict::Bug, "{way}: {report:?}");
+    assert!(report.bugs[0].message.contains("count == 2"), "{way}: {report:?}");
+    let trace = report.bugs[0].trace.clone().expect("recorded");
+    let replayed = heddle(&home, &["replay", "--times", "5", &trace]);
+    assert_eq!(replayed.status, 1, "{way}: {replayed:?}");
 }
 
 /// In the ways of `forks.c` that start other processes, and the functions that the report names.
@@ -83,14 +88,7 @@ fn a_program_that_forks_is_explored_and_the_report_names_the_call() {
 #[test]
 fn a_bug_beside_a_copy_of_the_process_is_found_and_replays() {
     for (way, _) in FORKS.into_iter().filter(|(way, _)| *way != "exec") {
-        let home = Home::new();
-        build(&home, "forks", "program", &[]);
-        let report = explore(&home, &[], &["./program", way, "fails"]);
-        assert_eq!(report.verdict, Verdict::Bug, "{way}: {report:?}");
-        assert!(report.bugs[0].message.contains("count == 2"), "{way}: {report:?}");
-        let trace = report.bugs[0].trace.clone().expect("recorded");
-        let replayed = heddle(&home, &["replay", "--times", "5", &trace]);
-        assert_eq!(replayed.status, 1, "{way}: {replayed:?}");
+        finds_and_replays_the_bug("forks", way);
     }
 }
 

@@ -126,19 +126,22 @@ pub(crate) fn after_last_thread() -> ! {
 
 /// A copy of the process ends, without control.
 fn exit_copy(status: c_int) -> ! {
+    run_all_handlers(status);
+    // It flushes all streams.
+    real!(exit(status) as fn(c_int) -> ());
+    raw::exit_process(status)
+}
+
+/// Calls what the program registered for the end of the process: the destructors of the running thread,
+/// the handlers, and the loader's function, which calls the destructors of libraries.
+fn run_all_handlers(status: c_int) {
     thread_keys::run_thread_destructors(world().task());
     run_handlers(0, status);
     let loader = HANDLERS.loader.replace(0);
-    // SAFETY: the loader's function without arguments, called once; then the C library's function, which
-    // flushes all streams.
-    unsafe {
-        if loader != 0 {
-            let loader: extern "C-unwind" fn() = std::mem::transmute(loader);
-            loader();
-        }
-        real!(exit(status) as fn(c_int) -> ());
+    if loader != 0 {
+        // SAFETY: the loader registered a function without arguments, which is called once.
+        unsafe { std::mem::transmute::<u64, extern "C-unwind" fn()>(loader)() };
     }
-    raw::exit_process(status)
 }
 
 fn exit(status: c_int, site: u64) -> ! {
@@ -148,18 +151,9 @@ fn exit(status: c_int, site: u64) -> ! {
     let world = world();
     point(Operation::Exit, u64::from(world.current.get()) + 1, site, Gate::Open);
     world.exiting.set(true);
-    thread_keys::run_thread_destructors(world.task());
-    run_handlers(0, status);
-    let loader = HANDLERS.loader.replace(0);
-    // SAFETY: the loader's function without arguments, called once; then `fflush` with null, which
-    // flushes all streams.
-    unsafe {
-        if loader != 0 {
-            let loader: extern "C-unwind" fn() = std::mem::transmute(loader);
-            loader();
-        }
-        real!(fflush(std::ptr::null_mut()) as fn(*mut c_void) -> c_int);
-    }
+    run_all_handlers(status);
+    // All streams.
+    real!(fflush(std::ptr::null_mut()) as fn(*mut c_void) -> c_int);
     now(status, site)
 }
 
