@@ -7,7 +7,8 @@ use std::process::ExitCode;
 pub enum Status {
     /// No failure was found (the search may be incomplete); other verbs: success.
     Fine = 0,
-    /// A failure was found or reproduced. Takes precedence over an interruption.
+    /// A failure was found or reproduced, or occurred once and could not be repeated. Takes precedence
+    /// over an interruption.
     Bug = 1,
     /// Wrong usage or a bad file.
     Usage = 2,

@@ -307,6 +307,20 @@ fn a_failure_whose_recording_does_not_repeat_is_no_pass() {
     std::fs::remove_file(home.path().join("made-by-the-first-run")).expect("the program made it");
     let run = home.heddle(["test", "--commands", "commands", "--out", "again"]);
     assert!(run.stdout.contains("failed once, and its recording did not repeat"), "{run:?}");
+    // A search gives each execution its own copy of the working directory, but not of others.
+    let outside = Home::new();
+    let source = source.replace("made-by", &format!("{}/made-by", outside.path().display()));
+    std::fs::write(home.path().join("once.c"), source).expect("a file");
+    assert!(compiler.status().expect("gcc runs").success());
+    let run = home.heddle(["explore", "--", "./once"]);
+    assert!(run.stdout.contains("search incomplete: an execution failed and did not"), "{run:?}");
+    let made = outside.path().join("made-by-the-first-run");
+    std::fs::remove_file(made).expect("the program made it");
+    let run = home.heddle(["explore", "--reset", "fork", "--junit", "search.xml", "--", "./once"]);
+    assert!(run.stdout.contains("seen once, not confirmed"), "{run:?}");
+    assert_eq!(run.status, 1, "{run:?}");
+    let junit = std::fs::read_to_string(home.path().join("search.xml")).expect("a report");
+    assert!(junit.contains("<failure") && junit.contains("did not repeat"), "{junit}");
 }
 
 /// A cargo command in the copy of the Rust suite, with the binaries of this build in `PATH`.

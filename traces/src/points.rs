@@ -185,10 +185,12 @@ pub enum InstrumentationGap {
     Interrupted = 1 << 35,
     /// Predicates in the program's source: instrumented, but threads wait there.
     Held = 1 << 36,
+    /// Executions that failed, and passed when they were run again.
+    Outside = 1 << 37,
 }
 
 impl InstrumentationGap {
-    const ALL: [InstrumentationGap; 19] = [
+    const ALL: [InstrumentationGap; 20] = [
         InstrumentationGap::Unlisted,
         InstrumentationGap::Undecoded,
         InstrumentationGap::Libraries,
@@ -208,6 +210,7 @@ impl InstrumentationGap {
         InstrumentationGap::Deadlines,
         InstrumentationGap::Seconds,
         InstrumentationGap::Interrupted,
+        InstrumentationGap::Outside,
     ];
 
     /// The reasons whose bits are set.
@@ -290,6 +293,10 @@ impl InstrumentationGap {
             InstrumentationGap::Interrupted => {
                 "a thread ran for long without reaching a scheduling point: it was interrupted, and \
                  continued only when no other thread could"
+            }
+            InstrumentationGap::Outside => {
+                "of two executions of one schedule, one failed and the other did not: something outside of \
+                 the schedule decides, such as a file that another execution left"
             }
         }
     }

@@ -186,11 +186,13 @@ fn text(found: &Report, console: &Console) -> String {
     text
 }
 
-/// The exit status for a report.
+/// The exit status for a report. A program that failed once did not pass, also if nothing could repeat
+/// the failure.
 #[must_use]
 pub fn status(report: &Report, interrupted: &AtomicBool) -> Status {
     match report.verdict {
         Verdict::Bug => Status::Bug,
+        Verdict::Clean | Verdict::Incomplete if !report.unconfirmed.is_empty() => Status::Bug,
         Verdict::Satisfied => Status::Satisfied,
         Verdict::Unsupported | Verdict::Error => Status::Target,
         Verdict::Incomplete if interrupted.load(Ordering::Relaxed) => Status::Interrupted,

@@ -5,6 +5,7 @@
 //! output of Apache Ant) and in Jenkins': hence the time without a zone, the empty `system-err`, and no
 //! attributes on `testsuites`.
 
+use crate::report::suite::NOT_REPEATED;
 use crate::report::text::clean;
 use chrono::{DateTime, Utc};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite, XmlString};
@@ -66,23 +67,30 @@ fn verdict(report: &Report) -> &'static str {
 /// The status of the test case. One element holds all failures, since readers show only one.
 fn status(report: &Report) -> TestCaseStatus {
     let mut status = match report.verdict {
-        Verdict::Clean | Verdict::Incomplete | Verdict::Satisfied => {
+        Verdict::Clean | Verdict::Incomplete | Verdict::Satisfied
+            if report.unconfirmed.is_empty() =>
+        {
             return TestCaseStatus::success();
         }
-        Verdict::Bug => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        Verdict::Bug | Verdict::Clean | Verdict::Incomplete | Verdict::Satisfied => {
+            TestCaseStatus::non_success(NonSuccessKind::Failure)
+        }
         Verdict::Unsupported | Verdict::Error => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
             status.set_type(verdict(report)).set_message(clean(&report.reason));
             return status;
         }
     };
-    let first = report.bugs.first();
+    let first = report.bugs.iter().chain(&report.unconfirmed).next();
     status.set_type(first.map_or("", |bug| bug.kind.name()));
     status.set_message(clean(
         &first.map_or(String::new(), |bug| format!("{}: {}", bug.kind, bug.message)),
     ));
     let mut description = String::new();
-    for bug in &report.bugs {
+    if report.bugs.is_empty() {
+        description += &format!("{NOT_REPEATED}\n");
+    }
+    for bug in report.bugs.iter().chain(&report.unconfirmed) {
         let trace = bug.trace.as_deref().unwrap_or("not written");
         description += &clean(&format!(
             "{}: {} at {} (execution {}, {} preemptions, seen {} times, trace {trace})",

@@ -80,6 +80,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         next: Cell::new(job.first),
         last: job.last,
         compared: Cell::new(Compared::default()),
+        repeats: Cell::new(None),
         stacks: Exclusive::new(Vec::new()),
         learned: Exclusive::new(Growing::new(job.learned)),
         learns: job.learn,

@@ -238,7 +238,8 @@ impl Root {
             learned: self.learned.borrow().known().clone(),
             stacks: self.stacks_touched.get(),
             executions: learning.rounds,
-            unseen: instrumentation.unseen.load(Relaxed),
+            // What happened outside says nothing about later searches.
+            unseen: instrumentation.unseen.load(Relaxed) & !(InstrumentationGap::Outside as u64),
             probes_removed: instrumentation.probes_removed.load(Relaxed),
             probes: (instrumentation.probes.load(Relaxed), instrumentation.jumps.load(Relaxed)),
         };

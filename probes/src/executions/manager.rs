@@ -242,6 +242,7 @@ fn one() -> bool {
     if root().park {
         task_table::describe_tasks(registers);
     }
+    memory_loop::compare_repeated(&end);
     settle(number, end)
 }
 

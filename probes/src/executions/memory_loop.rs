@@ -8,7 +8,7 @@
 //! After some executions the others begin where the part ends that all have in common
 //! ([`common_prefix`]).
 
-use crate::detect::access::POINTS;
+use crate::detect::access::{POINTS, note_gap};
 use crate::detect::learned_points;
 use crate::executions::checkpoints;
 use crate::executions::common_prefix::{self, CommonPrefix};
@@ -32,6 +32,7 @@ use crate::sys::channel::{self, header};
 use crate::sys::raw;
 use crate::sys::signals;
 use std::sync::atomic::Ordering::Relaxed;
+use traces::points::InstrumentationGap;
 use traces::wire::{Reset, Tracking};
 use traces::wire::{fell_back, state};
 
@@ -82,6 +83,7 @@ pub(crate) fn run() -> ! {
     let first = in_a_fork(None, None);
     // Stacks of the sizes that the program uses are mapped once, not in each execution.
     stacks::prepare(&root().stacks.take());
+    root().repeats.set(first.done.then_some(first.end));
     if root().moved.get() {
         start_anew();
     }
@@ -98,6 +100,7 @@ pub(crate) fn run() -> ! {
         fall_back(&message);
         fork_loop();
     }
+    root().repeats.set(None);
     let mut begin = Begin::save();
     let mut prefix: Option<CommonPrefix> = None;
     // Whether the state is still that at the end of an execution.
@@ -198,6 +201,7 @@ pub(crate) fn run() -> ! {
                     root().has_checkpoints.set(false);
                     start_again();
                 }
+                root().repeats.set(expected.done.then_some(expected.end));
                 fall_back("an execution differed from the same one in a fork");
                 start_again();
             }
@@ -372,6 +376,24 @@ fn fall_back(why: &str) {
 
 /// See [`kind`].
 const GIVEN_UP: u64 = 4;
+
+/// An execution ended in its own process that was the first there. If it had been run before, to compare
+/// it, and only one of the two failed, something outside of the schedule decides: files that earlier
+/// executions left, another process.
+pub(crate) fn compare_repeated(end: &End) {
+    let Some(before) = root().repeats.take() else { return };
+    let now = kind(end);
+    let given_up = [before, now].contains(&GIVEN_UP);
+    let has_failure = matches!(end, End::Failed(_)) || is_failure(before);
+    if before != now && has_failure && !given_up {
+        note_gap(InstrumentationGap::Outside);
+    }
+}
+
+/// Whether a [`kind`] is that of a failure: their keys are odd.
+fn is_failure(kind: u64) -> bool {
+    kind & 1 != 0 && kind != 1
+}
 
 /// A number for how an execution ended.
 fn kind(end: &End) -> u64 {

@@ -231,6 +231,8 @@ pub(crate) struct Root {
     pub(crate) last: u64,
     /// The result of a child that runs an execution for comparison.
     pub(crate) compared: Cell<Compared>,
+    /// How the execution ended in a fork that is run again because memory reset is not used.
+    pub(crate) repeats: Cell<Option<u64>>,
     /// The sizes and guards of the stacks of its tasks.
     pub(crate) stacks: Exclusive<Vec<(u64, u64)>>,
     /// What is known about the program's accesses to memory.

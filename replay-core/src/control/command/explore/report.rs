@@ -256,6 +256,9 @@ impl Search<'_> {
             // Nothing of the program is known then.
             reason if !reason.is_empty() => format!("{reason} {NO_EXECUTION}"),
             _ if self.interrupt.load(Relaxed) => "interrupted".into(),
+            _ if total.unseen & InstrumentationGap::Outside as u64 != 0 => {
+                "an execution failed and did not fail when its schedule was run again".into()
+            }
             _ if total.cut > 0 => format!("{} executions reached the step limit", total.cut),
             _ if over && self.deaths == 0 && !unobserved(total, self.target).is_empty() => {
                 "every schedule was run, but not every memory access could be observed".into()
