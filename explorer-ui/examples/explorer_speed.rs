@@ -1,13 +1,17 @@
 //! Measures the time from a key press to the updated screen: `cargo run --release -p explorer-ui --example explorer_speed`.
 
+use explorer_ui::report::filter::Filter;
+use explorer_ui::report::style::Style;
 use explorer_ui::tui::model::Model;
 use explorer_ui::tui::model::event::Event;
+use explorer_ui::tui::model::job::{Job, JobUpdate, Purpose, RowSearch};
 use explorer_ui::tui::render;
 use explorer_ui::tui::update::{new_model, opened, update};
 use explorer_ui::walk::loaded_trace::LoadedTrace;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use traces::{
     EnabledChange, Execution, Object, ObjectKind, ObjectLocation, Operation, Site, Step, TaskId,
@@ -66,9 +70,26 @@ fn main() {
             times.push(press(&mut model, &keys));
             times.extend(KEYS.map(|key| press(&mut model, &[key.to_owned()])));
         }
+        // Searches and filters of text, of which the third is about values.
+        let mut longest = Duration::ZERO;
+        for typed in ["op:write", "T2 read", "v:77"] {
+            for purpose in [Purpose::Move(false), Purpose::Show] {
+                let filter = Filter::parse(typed).expect("a filter");
+                let glyphs = Style { color: false, ascii: false }.glyphs();
+                let loaded = Arc::clone(&model.view.loaded);
+                let text = typed.to_owned();
+                let search = RowSearch { loaded, text, filter, purpose, glyphs };
+                let began = Instant::now();
+                let found = Job::Find(search).run(&AtomicBool::new(false), &|_| ());
+                let Some(JobUpdate::Found(_, rows)) = found else { panic!("no rows for {typed}") };
+                longest = longest.max(began.elapsed());
+                std::hint::black_box(rows.len());
+            }
+        }
         times.sort_unstable();
         println!(
-            "{steps} steps: ready after {loaded:.1?}; key to screen {:.2?} (median), {:.2?} (longest)",
+            "{steps} steps: ready after {loaded:.1?}; key to screen {:.2?} (median), {:.2?} (longest); \
+             search and filter {longest:.2?} (longest)",
             times[times.len() / 2],
             times[times.len() - 1],
         );

@@ -163,6 +163,18 @@ fn a_file_that_is_not_a_trace_is_reported_before_the_screen_is_taken() {
 }
 
 #[test]
+fn the_source_of_the_demo_is_not_reported_as_changed() {
+    let home = Home::new();
+    let mut terminal = Terminal::open(home, &["ui"], (140, 40));
+    terminal.wait_for("next to run");
+    // Until the source pane shows the file.
+    terminal.wait("the source", |screen| screen.contains("demo.c  "));
+    assert!(!terminal.screen().contains("changed since"), "{}", terminal.screen());
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
 fn without_arguments_a_tour_begins_with_the_demo() {
     let home = Home::new();
     let mut terminal = Terminal::open(home, &["ui"], (150, 40));

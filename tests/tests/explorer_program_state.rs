@@ -49,3 +49,49 @@ fn the_stack_of_every_task_is_shown_at_any_step() {
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }
+
+/// Two tasks that lock two mutexes of the standard library in opposite orders.
+const OPPOSITE: &str = r#"
+use std::sync::Mutex;
+static FIRST: Mutex<i32> = Mutex::new(0);
+static SECOND: Mutex<i32> = Mutex::new(0);
+fn main() {
+    let forwards = std::thread::spawn(|| {
+        let first = FIRST.lock().unwrap();
+        *SECOND.lock().unwrap() += *first;
+    });
+    let backwards = std::thread::spawn(|| {
+        let second = SECOND.lock().unwrap();
+        *FIRST.lock().unwrap() += *second;
+    });
+    forwards.join().unwrap();
+    backwards.join().unwrap();
+}
+"#;
+
+#[test]
+fn mutexes_of_rust_have_holders_and_waiting_tasks() {
+    let home = Home::new();
+    let (source, path) = (home.path().join("opposite.rs"), home.path().join("opposite"));
+    std::fs::write(&source, OPPOSITE).expect("a file");
+    let mut rustc = std::process::Command::new("rustc");
+    rustc.args(["-g", "--edition", "2021", "-o"]).arg(&path).arg(&source);
+    assert!(rustc.status().expect("rustc runs").success());
+    let path = path.to_string_lossy().into_owned();
+    let report = home.heddle(["explore", "--json", "--", &path]).report();
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    let shown = home.heddle(["show", "--at", "end", &trace]).stdout;
+    for expected in ["opposite::FIRST", "opposite::SECOND"] {
+        let held = format!("{expected} is held by T");
+        assert!(shown.contains(&held), "{held}: {shown}");
+    }
+    let mut terminal = Terminal::open(home, &["ui", &trace], (160, 50));
+    terminal.wait_for("next to run");
+    terminal.go_to_end();
+    terminal.wait("both holders", |screen| {
+        let held = screen.lines().filter(|line| line.contains(" since step "));
+        held.filter(|line| line.contains("opposite::") && line.contains(" waits")).count() == 2
+    });
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}

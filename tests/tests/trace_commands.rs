@@ -166,3 +166,38 @@ fn a_run_cut_at_the_step_limit_is_not_reported_as_passing() {
     let run = home.heddle(["run", "--max-steps", "5", "--", &path.to_string_lossy(), "2", "9"]);
     assert!(run.stderr.contains("no failure so far: stopped after 5 steps"), "{run:?}");
 }
+
+#[test]
+fn what_may_follow_each_step_is_shown_as_it_is_counted() {
+    let home = Home::new();
+    let (failing, passing) = traces(&home, "abba");
+    // Without the option nothing is run, and nothing is said.
+    let plain: Value = home.heddle(["show", "--json", &failing]).object();
+    assert!(plain.get("prospects").is_none() && plain.get("no_return").is_none());
+    let shown: Value = home.heddle(["show", "--json", "--prospects", &failing]).object();
+    let explained: Value = home.heddle(["explain", "--json", &failing]).object();
+    assert_eq!(shown["execution"], plain["execution"]);
+    let prospects = shown["prospects"].as_array().expect("a list");
+    let steps = shown["execution"]["steps"].as_array().expect("steps").len();
+    assert_eq!(prospects.len(), steps + 1);
+    // At the start the same schedules may follow as a complete search runs.
+    let path = program("abba").build().expect("targets compile").to_string_lossy().into_owned();
+    let all = ["explore", "--strategy", "dfs", "--keep-going", "--json", "--", path.as_str()];
+    let all = home.heddle(all).report();
+    assert_eq!(prospects[0]["executions"], all.classes, "{:?}", prospects[0]);
+    // Shares grow along the schedule, up to the point from which no schedule passes.
+    let lost = shown["no_return"]["lost_after"].as_u64().expect("a number") as usize;
+    for (after, prospect) in prospects.iter().enumerate() {
+        assert_eq!(prospect["complete"], true, "{after}: {prospect}");
+        let fails = prospect["executions"] == prospect["failing"];
+        assert_eq!(fails, after >= lost, "{after}: {prospect}");
+    }
+    let text = shown["no_return_text"].as_str().expect("a sentence");
+    assert!(text.contains("schedules pass; from step"), "{text}");
+    assert!(explained["no_return"]["lost_after"].is_u64(), "{explained}");
+    let page = home.heddle(["show", "--prospects", &failing]).stdout;
+    assert!(page.contains("What may follow") && page.contains(text), "{page}");
+    let refused = home.heddle(["show", "--prospects", &passing]);
+    assert_eq!(refused.status, 2, "{refused:?}");
+    assert!(refused.stderr.contains("is for failing traces"), "{refused:?}");
+}

@@ -23,6 +23,7 @@ pub mod man;
 mod opening;
 mod output_path;
 mod progress;
+mod prospects;
 mod rebuilt;
 mod recorded_environment;
 pub mod replay;

@@ -1,11 +1,13 @@
 //! `heddle show`.
 
 use super::budget::budget;
+use super::prospects::forecast;
 use crate::cli::arguments::ShowArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::report::failure;
-use crate::report::json_output::json;
+use crate::report::forecast::render;
+use crate::report::json_output::{json, with_prospects};
 use crate::report::list;
 use crate::report::next_commands;
 use crate::report::position;
@@ -14,6 +16,7 @@ use crate::report::schedule::schedule;
 use crate::report::style::{Role, Style};
 use crate::report::summary;
 use crate::report::text::clean;
+use replay_core::runner::Forecast;
 use replay_core::store;
 use traces::Trace;
 use traces::trace::EnvironmentUse;
@@ -24,10 +27,18 @@ use traces::trace::EnvironmentUse;
 /// If the trace is invalid.
 pub fn main(args: &ShowArgs, console: &Console) -> Result<Status, Problem> {
     let advice = ", --steps A..B shows a part";
+    let loading = budget(args.limits, &args.trace, advice);
+    let loaded = store::load(&args.trace)?;
+    // The limits are those for the trace. Executions of the program have their own.
+    drop(loading);
+    let known = args.prospects.then(|| forecast(args, &loaded, console)).transpose()?;
     let _budget = budget(args.limits, &args.trace, advice);
-    let trace = store::load(&args.trace)?.trace;
+    let trace = loaded.trace;
     if args.json {
-        console.print(&json(&trace))?;
+        console.print(&match &known {
+            Some(known) => json(&with_prospects(&trace, known)),
+            None => json(&trace),
+        })?;
         return Ok(Status::Fine);
     }
     if args.environment {
@@ -51,11 +62,17 @@ pub fn main(args: &ShowArgs, console: &Console) -> Result<Status, Problem> {
         )));
     }
     let style = Style { ascii: args.ascii, ..console.style };
-    console.print(&text(&trace, args, &style, console.width))?;
+    console.print(&text(&trace, known.as_ref(), args, &style, console.width))?;
     Ok(Status::Fine)
 }
 
-fn text(trace: &Trace, args: &ShowArgs, style: &Style, width: usize) -> String {
+fn text(
+    trace: &Trace,
+    known: Option<&Forecast>,
+    args: &ShowArgs,
+    style: &Style,
+    width: usize,
+) -> String {
     let layout = Layout {
         width,
         selection: Selection { steps: args.steps.map(|range| (range.0, range.1)), fold: args.fold },
@@ -75,6 +92,7 @@ fn text(trace: &Trace, args: &ShowArgs, style: &Style, width: usize) -> String {
     if !failed.is_empty() {
         parts.push(failed);
     }
+    parts.extend(known.map(|known| render(known, trace.execution.steps.len(), style)));
     if args.output {
         parts.push(output(trace, style));
     }

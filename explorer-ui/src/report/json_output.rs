@@ -1,9 +1,9 @@
 //! Results as one JSON object on one line.
 
 use crate::report::json_text;
-use crate::report::verdict::{basis, sentence};
+use crate::report::verdict::{basis, no_return, sentence};
 use replay_core::bisect::{Bisected, Event, Kind};
-use replay_core::runner::NoReturn;
+use replay_core::runner::{Forecast, NoReturn, Prospect};
 use replay_core::verdict;
 use serde_json::{Value, json as value};
 use traces::Trace;
@@ -74,10 +74,27 @@ pub(crate) fn no_return_object(found: Option<&NoReturn>) -> Value {
         "step": found.step().map(|step| step + 1),
         "lost_after": found.lost_after,
         "passes_after": found.passes_after,
-        "before": found.before.map(|before| value!({
-            "executions": before.executions,
-            "failing": before.failing,
-            "complete": before.complete,
-        })),
+        "before": found.before.map(prospect),
     })
+}
+
+fn prospect(prospect: Prospect) -> Value {
+    value!({
+        "executions": prospect.executions,
+        "failing": prospect.failing,
+        "complete": prospect.complete,
+    })
+}
+
+/// A trace as a JSON object, with what may follow each step: the element at an index is about the
+/// schedules that begin with this many steps, and null if it is not known.
+pub(crate) fn with_prospects(trace: &Trace, known: &Forecast) -> Value {
+    let steps = trace.execution.steps.len();
+    let mut object = value!(trace);
+    object["prospects"] =
+        (0..=steps).map(|after| known.after(after).map(prospect)).collect::<Vec<_>>().into();
+    object["no_return"] = no_return_object(known.no_return.as_ref());
+    let text = known.no_return.map(|found| no_return(&found, steps));
+    object["no_return_text"] = text.filter(|text| !text.is_empty()).into();
+    object
 }

@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod explain;
 pub mod failure;
 pub mod filter;
+pub mod forecast;
 pub(crate) mod json_output;
 pub(crate) mod json_text;
 pub mod list;

@@ -52,20 +52,27 @@ pub struct Cell {
 
 impl Cell {
     /// Everything but the site, in at most `cells` cells. Clips the object's name first, since the result
-    /// of an operation is often more important.
+    /// of an operation is often more important. A memory access is then described by its sign alone.
     #[must_use]
     pub fn label(&self, cells: usize, cut: &str) -> String {
-        let join = |object: &str| {
-            let parts = [self.sign.as_str(), &self.operation, object, &self.value];
+        let join = |operation: &str, object: &str| {
+            let parts = [self.sign.as_str(), operation, object, &self.value];
             parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
         };
-        let full = join(&self.object);
-        let excess = width(&full).saturating_sub(cells);
-        if excess == 0 {
-            return full;
-        }
-        let object = width(&self.object).saturating_sub(excess).max(MIN_OBJECT);
-        clip(&join(&clip(&self.object, object, cut)), cells, cut)
+        let clipped = |operation: &str, least: usize| {
+            let excess = width(&join(operation, &self.object)).saturating_sub(cells);
+            let object = width(&self.object).saturating_sub(excess).max(least);
+            join(operation, &clip(&self.object, object, cut))
+        };
+        let fits = |label: &String| width(label) <= cells;
+        let is_access = matches!(self.sign.as_str(), "R" | "W" | "M");
+        let whole = Some(clipped(&self.operation, MIN_OBJECT)).filter(fits);
+        let short = || is_access.then(|| clipped("", MIN_OBJECT)).filter(fits);
+        let shortest = || Some(clipped(&self.operation, 2)).filter(fits);
+        whole
+            .or_else(short)
+            .or_else(shortest)
+            .unwrap_or_else(|| clip(&clipped(&self.operation, MIN_OBJECT), cells, cut))
     }
 
     /// The minimum width at which the label still shows the result of the operation.

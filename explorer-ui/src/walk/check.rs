@@ -2,9 +2,8 @@
 //! confirmed by running other schedules, and what may follow each step.
 
 use super::loaded_trace::LoadedTrace;
-use replay_core::runner::{NoReturn, Prospect};
+use replay_core::runner::{Forecast, Outlook};
 use replay_core::verdict::Verdict;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The most schedules whose checks are kept.
@@ -26,10 +25,8 @@ pub enum CheckState {
 pub enum CheckUpdate {
     /// The verdict was checked, or why it could not be.
     Verdict(CheckState),
-    /// How many of the schedules fail that begin with this many steps of the schedule.
-    Prospect(usize, Prospect),
-    /// The point of no return.
-    NoReturn(NoReturn),
+    /// What may follow a step.
+    Outlook(Outlook),
 }
 
 /// The check of one schedule.
@@ -38,19 +35,8 @@ pub struct Check {
     of: Arc<LoadedTrace>,
     /// How far the verdict was checked.
     pub state: CheckState,
-    /// What may follow, by the number of steps executed.
-    prospects: BTreeMap<usize, Prospect>,
-    /// The point of no return.
-    pub no_return: Option<NoReturn>,
-}
-
-impl Check {
-    /// What may follow after this many steps of the schedule.
-    #[must_use]
-    pub fn prospect(&self, after: usize) -> Option<Prospect> {
-        let lost = self.no_return.is_some_and(|found| after >= found.lost_after);
-        if lost { Some(Prospect::LOST) } else { self.prospects.get(&after).copied() }
-    }
+    /// What may follow each step.
+    pub forecast: Forecast,
 }
 
 /// The checks of the schedules that were displayed.
@@ -73,8 +59,7 @@ impl Checks {
         self.0.push(Check {
             of: Arc::clone(loaded),
             state: CheckState::Running,
-            prospects: BTreeMap::new(),
-            no_return: None,
+            forecast: Forecast::default(),
         });
     }
 
@@ -90,14 +75,7 @@ impl Checks {
         };
         match update {
             CheckUpdate::Verdict(state) => check.state = state,
-            // A count is worth more than a sample.
-            CheckUpdate::Prospect(after, prospect) => {
-                let counted = check.prospects.get(&after).is_some_and(|known| known.complete);
-                if prospect.complete || !counted {
-                    check.prospects.insert(after, prospect);
-                }
-            }
-            CheckUpdate::NoReturn(found) => check.no_return = Some(found),
+            CheckUpdate::Outlook(outlook) => check.forecast.add(outlook),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::reply::{Explanation, Reply};
 use super::search::{SearchState, SearchStatus, SearchUpdate};
 use crate::report::text::count;
 use replay_core::debug::Evaluated;
-use replay_core::runner::{LookAhead, NoReturn, SearchFrom};
+use replay_core::runner::{LookAhead, NoReturn, Outlook, SearchFrom};
 use replay_core::symbols::expressions;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -359,7 +359,7 @@ impl Session {
     pub fn no_return(&mut self, call: &Call<'_>) -> Result<Option<NoReturn>, Refusal> {
         self.refuse_passing()?;
         let loaded = Arc::clone(&self.view.loaded);
-        if let Some(known) = self.checks.of(&loaded).and_then(|check| check.no_return) {
+        if let Some(known) = self.checks.of(&loaded).and_then(|check| check.forecast.no_return) {
             return Ok(Some(known));
         }
         self.checks.start(&loaded);
@@ -372,7 +372,7 @@ impl Session {
             match self.reply(call, &mut asked)? {
                 Reply::Check { of, update } => {
                     let found = match &update {
-                        CheckUpdate::NoReturn(found) => Some(Ok(Some(*found))),
+                        CheckUpdate::Outlook(Outlook::NoReturn(found)) => Some(Ok(Some(*found))),
                         CheckUpdate::Verdict(CheckState::Failed(why)) => {
                             Some(Err(Refusal::Failed(why.clone())))
                         }

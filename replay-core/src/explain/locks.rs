@@ -1,6 +1,8 @@
 //! Which task holds which lock at a step of an execution.
 
 use super::blocked::BlockedBy;
+use super::word_locks::{Change, WordLocks};
+use std::sync::Arc;
 use traces::order::LocksByTask;
 use traces::{Execution, ObjectLocation, Operation, TaskId};
 
@@ -17,6 +19,7 @@ pub struct HeldLocks {
     held: Vec<(u32, TaskId, usize)>,
     /// The waiting writers that block readers of a read-write lock, with the lock.
     writers: Vec<(u32, TaskId)>,
+    words: Arc<WordLocks>,
 }
 
 impl HeldLocks {
@@ -36,7 +39,15 @@ impl HeldLocks {
     /// The holder of an object and the step of acquisition. For several readers, the first one.
     #[must_use]
     pub fn holder(&self, object: u32) -> Option<(TaskId, usize)> {
+        let object = self.lock(object);
         self.held.iter().find(|lock| lock.0 == object).map(|&(_, task, since)| (task, since))
+    }
+
+    /// The lock that an object belongs to: for the futex of a mutex in a word of memory the word,
+    /// otherwise the object itself.
+    #[must_use]
+    pub fn lock(&self, object: u32) -> u32 {
+        self.words.mutex(object)
     }
 
     pub(super) fn why(
@@ -79,14 +90,18 @@ impl LockTracker {
         let tasks = execution.steps.iter().map(|step| step.task.index() + 1).max().unwrap_or(0);
         LockTracker {
             mutexes: LocksByTask::new(tasks.max(execution.tasks.len())),
-            locks: HeldLocks { held: Vec::new(), writers: Vec::new() },
+            locks: HeldLocks {
+                held: Vec::new(),
+                writers: Vec::new(),
+                words: Arc::new(WordLocks::of(execution)),
+            },
         }
     }
 
     /// Applies a step.
     pub(super) fn take(&mut self, execution: &Execution, at: usize) {
         let done = &execution.steps[at];
-        let HeldLocks { held, writers } = &mut self.locks;
+        let HeldLocks { held, writers, words } = &mut self.locks;
         self.mutexes.accesses(execution, done);
         match (done.operation, done.object) {
             (Operation::WriteLock, Some(object)) if done.value != 0 => {
@@ -95,17 +110,23 @@ impl LockTracker {
             (Operation::WriteWake, _) => writers.retain(|&(_, task)| task != done.task),
             _ => {}
         }
+        let holder = |object: u32| held.iter().find(|lock| lock.0 == object).map(|lock| lock.1);
+        match words.change(done, done.object.and_then(holder)) {
+            Some((word, Change::Acquired)) => held.push((word, done.task, at)),
+            Some((word, Change::Released)) => held.retain(|lock| lock.0 != word),
+            None => {}
+        }
         if done.operation == Operation::Wait {
             // A wait releases its mutex. The step does not record which one if the task holds
             // several; this is rare, so all are treated as released.
-            held.retain(|&(_, task, _)| task != done.task);
+            held.retain(|&(lock, task, _)| task != done.task || words.is_word(lock));
             return;
         }
         let before = |object: u32| held.iter().any(|lock| (lock.0, lock.1) == (object, done.task));
         let gained: Vec<u32> =
             self.mutexes.of(done.task).filter(|&object| !before(object)).collect();
         let has = |object: u32| self.mutexes.of(done.task).any(|mutex| mutex == object);
-        held.retain(|&(object, task, _)| task != done.task || has(object));
+        held.retain(|&(object, task, _)| task != done.task || has(object) || words.is_word(object));
         held.extend(gained.into_iter().map(|object| (object, done.task, at)));
     }
 }

@@ -15,3 +15,4 @@ pub mod source;
 pub mod step_index;
 pub mod task_status;
 pub mod verdict;
+mod word_locks;

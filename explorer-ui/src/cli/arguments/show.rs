@@ -35,6 +35,14 @@ pub struct ShowArgs {
     /// Print the recorded environment, and the names of the variables that the trace leaves out
     #[arg(long, conflicts_with_all = ["steps", "at", "list", "json", "output", "enabled", "fold"])]
     pub environment: bool,
+    /// Run the schedules that may follow each step, and print which share of them fails; with
+    /// --json, also as `prospects` and `no_return`
+    #[arg(long, conflicts_with_all = ["at", "environment"])]
+    pub prospects: bool,
+    /// With --prospects: allow running the program that the trace names, even if another user
+    /// recorded the trace
+    #[arg(long, requires = "prospects")]
+    pub yes: bool,
     /// Use only ASCII characters
     #[arg(long)]
     pub ascii: bool,

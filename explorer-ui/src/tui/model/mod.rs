@@ -102,8 +102,8 @@ pub struct Model {
     pub pane: PaneId,
     /// The panes that are displayed beside the selected one, if there is room, from top to bottom.
     pub open_panes: Vec<PaneId>,
-    /// The first visible line of the selected pane.
-    pub pane_top: usize,
+    /// The first visible line of each pane that was scrolled.
+    pub pane_tops: HashMap<PaneId, usize>,
     /// Which window or prompt receives key presses.
     pub mode: Mode,
     /// The message in the footer.
@@ -198,7 +198,7 @@ impl Model {
             looking_ahead: false,
             pane,
             open_panes: Vec::new(),
-            pane_top: 0,
+            pane_tops: HashMap::new(),
             mode: Mode::Normal,
             message: None,
             busy: None,

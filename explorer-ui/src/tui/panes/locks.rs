@@ -43,7 +43,10 @@ fn locks(model: &Model) -> Lines {
         let waiting: Vec<String> = model
             .task_states
             .iter()
-            .filter(|one| !one.enabled && one.object == Some(lock) && one.task != holder)
+            .filter(|one| {
+                let waits_for = one.object.map(|object| held.lock(object));
+                !one.enabled && waits_for == Some(lock) && one.task != holder
+            })
             .map(|one| one.task.to_string())
             .collect();
         let mut pieces = vec![

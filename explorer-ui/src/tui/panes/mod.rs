@@ -105,7 +105,8 @@ fn draw_slot(model: &Model, buffer: &mut Buffer, slot: &Slot) {
     let height = usize::from(slot.contents.height);
     // The contents may have become shorter since the pane was scrolled.
     let selected = slot.pane == model.pane;
-    let top = if selected { model.pane_top } else { 0 }.min(lines.len().saturating_sub(height));
+    let top = model.pane_tops.get(&slot.pane).copied().unwrap_or(0);
+    let top = top.min(lines.len().saturating_sub(height));
     let below = lines.len().saturating_sub(top + height);
     if slot.heading.height > 0 {
         let more = if below > 0 {
@@ -210,10 +211,15 @@ fn laid_out(model: &Model, id: PaneId, inner: Rect) -> Lines {
     if pane.wraps() { wrapped(lines, usize::from(inner.width)) } else { lines }
 }
 
-/// By how many lines the selected pane can be scrolled.
-pub(in crate::tui) fn hidden_lines(model: &Model) -> usize {
-    let selected = slots(model).into_iter().find(|slot| slot.pane == model.pane);
-    selected.map_or(0, |slot| {
+/// Whether a pane is displayed.
+pub(in crate::tui) fn is_displayed(model: &Model, pane: PaneId) -> bool {
+    slots(model).iter().any(|slot| slot.pane == pane)
+}
+
+/// By how many lines a pane can be scrolled.
+pub(in crate::tui) fn hidden_lines(model: &Model, pane: PaneId) -> usize {
+    let slot = slots(model).into_iter().find(|slot| slot.pane == pane);
+    slot.map_or(0, |slot| {
         let lines = laid_out(model, slot.pane, slot.contents).len();
         lines.saturating_sub(usize::from(slot.contents.height))
     })

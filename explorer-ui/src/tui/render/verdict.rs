@@ -31,7 +31,7 @@ fn parts(model: &Model) -> Option<[(String, Role); 2]> {
     let known = basis(verdict);
     let (known, role) = match (model.check().map(|check| &check.state), &model.can_run) {
         (Some(CheckState::Done(_)), _) => {
-            let lost = model.check().and_then(|check| check.no_return);
+            let lost = model.check().and_then(|check| check.forecast.no_return);
             let lost = lost.map(|found| no_return(&found, model.loaded().len()));
             match lost.filter(|lost| !lost.is_empty()) {
                 Some(lost) => (format!("{known}; {lost}"), Role::Good),

@@ -13,6 +13,8 @@ use crate::tui::render::layout::areas;
 use crate::tui::update::update;
 use crate::walk::loaded_trace::LoadedTrace;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use traces::Operation;
 
 #[test]
 fn tasks_are_hidden_shown_and_pinned() {
@@ -195,6 +197,76 @@ fn open_panes_are_displayed_below_each_other_on_wide_screens() {
     assert_eq!(model.pane, PaneId("values"));
     keys(&mut model, "Z");
     assert_eq!(shown(&model), ["values"]);
+}
+
+#[test]
+fn the_wheel_scrolls_the_pane_under_the_mouse() {
+    let mut trace = samples::deadlock();
+    trace.output = "a line\n".repeat(60).into_bytes();
+    let mut model = model(trace, 200, 40);
+    model.open_panes = vec![PaneId("source"), PaneId("output")];
+    let shown = |model: &Model| {
+        let name = |pane: PaneId| model.pane_tops.get(&pane).copied().unwrap_or(0);
+        (model.pane, name(PaneId("source")), name(PaneId("output")))
+    };
+    let slot = |model: &Model, name| {
+        *slots(model).iter().find(|slot| slot.pane == PaneId(name)).expect("it is displayed")
+    };
+    let output = slot(&model, "output").contents;
+    let before = screen(&model);
+    update(&mut model, Event::Wheel(output.x + 2, output.y + 1, 1));
+    assert_eq!(shown(&model), (PaneId("source"), 0, 3));
+    assert_ne!(screen(&model), before);
+    // A click selects it where it was scrolled to.
+    update(&mut model, Event::Click(output.x + 2, output.y + 1));
+    assert_eq!(shown(&model), (PaneId("output"), 0, 3));
+    update(&mut model, Event::Wheel(output.x + 2, output.y + 1, -5));
+    assert_eq!(shown(&model), (PaneId("output"), 0, 0));
+}
+
+#[test]
+fn matches_in_a_million_steps_are_numbered() {
+    let mut trace = samples::two_tasks();
+    let steps = trace.execution.steps.clone();
+    trace.execution.steps = steps.iter().copied().cycle().take(1_000_000).collect();
+    let writes = trace.execution.steps.iter().filter(|step| step.operation == Operation::Write);
+    let all = writes.count();
+    assert!(all > 1000, "{all}");
+    let mut model = model(trace, 140, 30);
+    let effects = keys(&mut model, "/ o p : w r i t e enter");
+    let [Effect::StartJob { number, job }] = &effects[..] else { panic!("{effects:?}") };
+    let (number, job) = (*number, job.clone());
+    let found = job.run(&AtomicBool::new(false), &|_| ()).expect("it is not cancelled");
+    update(&mut model, Event::Job { number, update: found });
+    let message = |model: &Model| model.message.as_ref().map(|it| it.text.clone());
+    let all = crate::report::text::grouped(all as u64);
+    assert_eq!(message(&model), Some(format!("match 1 of {all}")));
+    // The matches are known: the next one needs no further search.
+    assert_eq!(keys(&mut model, "n").iter().filter(|it| is_job(it)).count(), 0);
+    assert_eq!(message(&model), Some(format!("match 2 of {all}")));
+    // A filter has the same rows, and nothing is found twice.
+    let effects = keys(&mut model, "& o p : w r i t e enter");
+    assert_eq!(effects.iter().filter(|it| is_job(it)).count(), 1);
+}
+
+fn is_job(effect: &Effect) -> bool {
+    matches!(effect, Effect::StartJob { .. })
+}
+
+#[test]
+fn no_value_is_cut_at_any_usual_width() {
+    let trace = samples::lost_update();
+    for width in [80, 100, 110, 115, 120, 140, 159, 160, 200] {
+        let model = model(trace.clone(), width, 30);
+        let text = screen(&model);
+        for (at, step) in trace.execution.steps.iter().enumerate() {
+            let is_access = matches!(step.operation, Operation::Read | Operation::Write);
+            let number = format!("{:>4}", at + 1);
+            let row = text.lines().find(|line| line.starts_with(&number)).expect("its row");
+            let value = format!("= {}", step.value);
+            assert!(!is_access || row.contains(&value), "{width}: {row:?}\n{text}");
+        }
+    }
 }
 
 #[test]

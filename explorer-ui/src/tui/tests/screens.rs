@@ -17,7 +17,7 @@ use ratatui::style::{Color, Modifier};
 use replay_core::StrategyChoice;
 use replay_core::bisect::{Bisected, Evidence};
 use replay_core::runner::{
-    Estimate, LookAhead, NearestFailure, NoReturn, OpenBranches, Prospect, Tree,
+    Estimate, LookAhead, NearestFailure, NoReturn, OpenBranches, Outlook, Prospect, Tree,
 };
 use replay_core::source::{Language, Source};
 use replay_core::verdict::{Basis, Verdict};
@@ -107,13 +107,13 @@ fn checked(size: Size) -> Model {
     let found = NoReturn { lost_after: 6, passes_after: Some(5), before: Some(prospect(6, true)) };
     let mut updates = vec![
         CheckUpdate::Verdict(CheckState::Done(Box::new(verdict))),
-        CheckUpdate::NoReturn(found),
+        CheckUpdate::Outlook(Outlook::NoReturn(found)),
     ];
     for (after, failing) in [(5, 6), (4, 4), (3, 2)] {
-        updates.push(CheckUpdate::Prospect(after, prospect(failing, true)));
+        updates.push(CheckUpdate::Outlook(Outlook::After(after, prospect(failing, true))));
     }
     for (after, failing) in [(2, 7), (1, 1)] {
-        updates.push(CheckUpdate::Prospect(after, prospect(failing, false)));
+        updates.push(CheckUpdate::Outlook(Outlook::After(after, prospect(failing, false))));
     }
     for check in updates {
         update(&mut model, Event::Engine(Reply::Check { of: Arc::clone(&of), update: check }));

@@ -74,8 +74,8 @@ pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effec
         }
         Action::ShowPane(pane) => show_pane(model, pane),
         Action::KeepPane => keep_pane(model),
-        Action::PaneDown => scroll::pane(model, 1),
-        Action::PaneUp => scroll::pane(model, -1),
+        Action::PaneDown => scroll::pane(model, model.pane, 1),
+        Action::PaneUp => scroll::pane(model, model.pane, -1),
         Action::Bookmark => tools::bookmark(model, effects),
         Action::Note => {
             let text = model.view.notes.get(&model.view.cursor).cloned().unwrap_or_default();
@@ -154,8 +154,7 @@ fn keep_pane(model: &mut Model) {
 }
 
 pub(super) fn show_pane(model: &mut Model, pane: PaneId) {
-    model.pane = pane;
-    model.pane_top = 0;
+    scroll::select_pane(model, pane);
     if areas(model).pane.height < 2 {
         let zoom = model.keys.name_of(Action::Zoom, "zoom");
         let name = pane.0;

@@ -30,7 +30,8 @@ pub(super) fn wheel(
     notches: i32,
     effects: &mut Vec<Effect>,
 ) {
-    let on_pane = areas(model).pane.contains(Position { x, y });
+    let at = Position { x, y };
+    let on_pane = areas(model).pane.contains(at);
     let lines = i64::from(notches) * NOTCH;
     match &model.mode {
         Mode::Help(_) | Mode::Text(..) => scroll::window(model, lines),
@@ -40,7 +41,11 @@ pub(super) fn wheel(
                 keys::pressed(model, key, effects);
             }
         }
-        Mode::Normal if on_pane => scroll::pane(model, lines),
+        Mode::Normal if on_pane => {
+            // The pane under the mouse; the row of tabs belongs to the selected one.
+            let pane = panes::at(model, at).unwrap_or(model.pane);
+            scroll::pane(model, pane, lines);
+        }
         Mode::Normal => move_by_lines(model, lines, effects),
         Mode::Prompt(..) => {}
     }
@@ -142,6 +147,6 @@ pub(super) fn released(model: &mut Model, x: u16, y: u16) {
         return;
     }
     let tab = panes::tab_at(model, x - pane.x).filter(|&tab| tab != model.pane);
-    model.pane = tab.unwrap_or_else(|| panes::neighbour(model, true));
-    model.pane_top = 0;
+    let pane = tab.unwrap_or_else(|| panes::neighbour(model, true));
+    scroll::select_pane(model, pane);
 }

@@ -23,7 +23,7 @@ pub(super) fn go_by(model: &mut Model, action: Action, effects: &mut Vec<Effect>
         Action::First => (Some(0), ""),
         Action::Last => (Some(end), ""),
         Action::NoReturn => {
-            let found = model.check().and_then(|check| check.no_return);
+            let found = model.check().and_then(|check| check.forecast.no_return);
             (found.and_then(|found| found.step()), no_point(model))
         }
         Action::Decisive => {
@@ -53,7 +53,7 @@ pub(super) fn go_by(model: &mut Model, action: Action, effects: &mut Vec<Effect>
 /// Why no point of no return is known.
 fn no_point(model: &Model) -> &'static str {
     let check = model.check();
-    match check.map(|check| (&check.state, check.no_return)) {
+    match check.map(|check| (&check.state, check.forecast.no_return)) {
         _ if model.loaded().verdict().is_none() => "this schedule passes",
         Some((_, Some(found))) if found.lost_after == 0 => "every schedule fails",
         Some((_, Some(_))) => "too many schedules follow to prove from which step on all fail",

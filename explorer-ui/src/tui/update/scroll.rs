@@ -1,8 +1,9 @@
-//! Scrolls windows and the information pane.
+//! Scrolls windows and information panes.
 
 use crate::tui::model::Model;
 use crate::tui::model::mode::Mode;
 use crate::tui::panes;
+use crate::tui::panes::id::PaneId;
 use crate::tui::render::overlay::help_lines;
 use ratatui::crossterm::event::KeyCode;
 
@@ -31,8 +32,17 @@ pub(super) fn window(model: &mut Model, lines: i64) {
     }
 }
 
-/// Scrolls the selected pane, not beyond its last line.
-pub(super) fn pane(model: &mut Model, lines: i64) {
-    let most = panes::hidden_lines(model) as i64;
-    model.pane_top = (model.pane_top as i64 + lines).clamp(0, most) as usize;
+/// Scrolls a displayed pane, not beyond its last line.
+pub(super) fn pane(model: &mut Model, pane: PaneId, lines: i64) {
+    let most = panes::hidden_lines(model, pane) as i64;
+    let top = model.pane_tops.entry(pane).or_default();
+    *top = (*top as i64 + lines).clamp(0, most) as usize;
+}
+
+/// Selects a pane. It is shown from its first line, unless it is displayed already.
+pub(super) fn select_pane(model: &mut Model, pane: PaneId) {
+    if !panes::is_displayed(model, pane) {
+        model.pane_tops.remove(&pane);
+    }
+    model.pane = pane;
 }

@@ -2,6 +2,7 @@
 
 use super::choices::show;
 use super::cursor::{move_cursor, request_check};
+use super::scroll;
 use crate::report::text::count;
 use crate::tui::keys::actions::Action;
 use crate::tui::keys::key::Key;
@@ -140,8 +141,7 @@ pub(super) fn resume(model: &mut Model, effects: &mut Vec<Effect>) {
 fn begin(model: &mut Model, number: u64, order: SearchFrom, effects: &mut Vec<Effect>) {
     model.looking_ahead = false;
     model.checks.cancel();
-    model.pane = panes::SEARCH;
-    model.pane_top = 0;
+    scroll::select_pane(model, panes::SEARCH);
     effects.push(Effect::Search { number, order });
     let stop = model.keys.name_of(Action::Stop, "stop");
     let found = model.keys.name_of(Action::NextFound, "next-found");

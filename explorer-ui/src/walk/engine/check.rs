@@ -6,8 +6,8 @@ use crate::walk::loaded_trace::LoadedTrace;
 use crate::walk::panics::catch_panic;
 use crate::walk::reply::Reply;
 use replay_core::bisect::{self, ProgressObserver};
-use replay_core::runner::{Prospect, Runner};
-use replay_core::{Error, verdict};
+use replay_core::runner::Runner;
+use replay_core::verdict;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -32,7 +32,8 @@ impl RunningCheck {
             let checked = catch_panic(|| {
                 send(CheckUpdate::Verdict(check(&walk, &loaded, &flag)));
                 // Without an answer the ribbon stays empty; the verdict is there.
-                let _ = forecast(&walk, &loaded, &flag, &send);
+                let mut report = |outlook| send(CheckUpdate::Outlook(outlook));
+                let _ = walk.forecast(&loaded.trace.execution, &flag, &mut report);
             });
             if let Err(why) = checked {
                 send(CheckUpdate::Verdict(CheckState::Failed(why)));
@@ -87,39 +88,4 @@ fn check(walk: &Runner, loaded: &LoadedTrace, stop: &AtomicBool) -> CheckState {
         },
         Err(refused) => CheckState::Failed(refused.to_string()),
     }
-}
-
-/// The most steps whose prospects are computed.
-const MAX_STEPS: usize = 400;
-
-/// Finds the point of no return, then what may follow each step, those nearest to it first.
-fn forecast(
-    walk: &Runner,
-    loaded: &LoadedTrace,
-    stop: &AtomicBool,
-    send: &dyn Fn(CheckUpdate),
-) -> Result<(), Error> {
-    let execution = &loaded.trace.execution;
-    let mut report = |after, prospect| send(CheckUpdate::Prospect(after, prospect));
-    let Some(found) = walk.no_return(execution, stop, &mut report)? else { return Ok(()) };
-    send(CheckUpdate::NoReturn(found));
-    let mut last: Option<Prospect> = None;
-    for after in (0..found.lost_after).rev().take(MAX_STEPS) {
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-        // A step without a choice leaves what may follow as it was.
-        let forced = loaded.enabled(after).len() <= 1
-            && !execution.data.iter().any(|choice| choice.step == after as u64);
-        let prospect = match last.filter(|_| forced) {
-            Some(prospect) => prospect,
-            None => walk.prospect_after(execution, after, stop)?,
-        };
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-        send(CheckUpdate::Prospect(after, prospect));
-        last = Some(prospect);
-    }
-    Ok(())
 }

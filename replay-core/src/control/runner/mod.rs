@@ -1,6 +1,7 @@
 //! Runs chosen schedules of a program, for a person or for another part of Heddle.
 
 mod estimate;
+mod forecast;
 mod look_ahead;
 mod no_return;
 mod program;
@@ -9,6 +10,7 @@ mod size;
 mod smallest;
 
 pub use estimate::Estimate;
+pub use forecast::{Forecast, Outlook};
 pub use look_ahead::{LookAhead, NearestFailure};
 pub use no_return::{NoReturn, Prospect};
 pub use program::{RunOutcome, Runner};
