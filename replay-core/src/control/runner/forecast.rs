@@ -31,7 +31,7 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Adds a result. A count replaces a sample, and not the other way round.
+    /// Adds a result. A count replaces a sample; a sample replaces no count.
     pub fn add(&mut self, outlook: Outlook) {
         match outlook {
             Outlook::After(after, prospect) => {
