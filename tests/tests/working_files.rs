@@ -179,3 +179,42 @@ fn bad_choices_are_refused() {
     assert_eq!(refused.status, 2);
     assert!(refused.stderr.contains("the choices are: auto, always, never"), "{refused:?}");
 }
+
+/// Ways to change a file elsewhere, and whether later executions can find out.
+const ELSEWHERE: [(&str, bool); 8] = [
+    ("exclusive", true),
+    ("directory", true),
+    ("relative", true),
+    ("looked", true),
+    ("appended", true),
+    ("written", false),
+    ("temporary", false),
+    ("renamed", false),
+];
+
+/// Files outside of the working directory are shared by all executions: a search is complete only if each
+/// of them begins with the same files.
+#[test]
+fn a_file_that_executions_leave_elsewhere_is_named_and_nothing_is_clean() {
+    for reset in ["auto", "fork", "exec"] {
+        for (way, differs) in ELSEWHERE {
+            let home = Home::new();
+            build(&home, "leaves_files", "program", &[]);
+            let elsewhere = Home::new();
+            let path = elsewhere.path().join("file").to_string_lossy().into_owned();
+            let options = ["--strategy", "dfs", "--workers", "1", "--reset", reset];
+            let program = ["--", "./program", way, &path];
+            let report =
+                home.heddle([&["explore", "--json"], &options[..], &program].concat()).report();
+            let names =
+                |note: &String| note.contains(&format!("the program leaves `{path}` changed"));
+            assert_eq!(report.notes.iter().any(names), differs, "{way}, {reset}: {report:?}");
+            assert_eq!(report.complete, !differs, "{way}, {reset}: {report:?}");
+            let expected = if differs { Verdict::Incomplete } else { Verdict::Clean };
+            // The only execution without the file may find the race.
+            if report.verdict != Verdict::Bug {
+                assert_eq!(report.verdict, expected, "{way}, {reset}: {report:?}");
+            }
+        }
+    }
+}

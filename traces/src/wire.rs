@@ -142,6 +142,8 @@ pub struct InstrumentationStats {
 
 /// What the name of an [`UnknownCall`] begins with if it is a kind of instruction.
 pub const UNKNOWN_INSTRUCTION: &str = "instruction ";
+/// What the name of an [`UnknownCall`] begins with if it is a file that executions leave changed.
+pub const LEFT_FILE: &str = "file ";
 
 /// How many functions with unknown effects can be named.
 pub const UNKNOWN_CALLS: usize = 16;

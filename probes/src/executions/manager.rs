@@ -8,6 +8,7 @@ use crate::executions::own_memory::{self, MANAGER_STACK};
 use crate::fiber::switch::{self, Parked};
 use crate::instrument::monitoring;
 use crate::kernel::children;
+use crate::kernel::left_files;
 use crate::kernel::pass;
 use crate::kernel::syscalls;
 use crate::kernel::task_life;
@@ -243,6 +244,7 @@ fn one() -> bool {
         task_table::describe_tasks(registers);
     }
     memory_loop::compare_repeated(&end);
+    left_files::end();
     settle(number, end)
 }
 
@@ -326,6 +328,7 @@ pub(crate) fn begin_execution() {
     time::begin();
     pass::begin();
     syscalls::begin();
+    left_files::begin();
 }
 
 /// Reports to the watchdog which process runs the execution.

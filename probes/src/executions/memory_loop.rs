@@ -17,6 +17,7 @@ use crate::executions::manager::{
     restore_files, set_up_process, settle, unresponsive,
 };
 use crate::executions::own_memory::own_ranges;
+use crate::kernel::left_files;
 use crate::kernel::pass;
 use crate::kernel::{exit, timer};
 use crate::memory::{kernel_changes, snapshot};
@@ -438,6 +439,7 @@ fn in_one_fork(prefix: Option<&CommonPrefix>, begin: Option<&Begin>) -> Compared
             begin.restore();
         }
         let (end, _) = prefix.map_or_else(execute, CommonPrefix::execute_from_end);
+        left_files::end();
         root().compared.set(Compared {
             done: true,
             digest: record::digest_if(true),

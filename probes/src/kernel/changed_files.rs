@@ -24,9 +24,6 @@ static DIRECTORY: Directory = Directory(UnsafeCell::new(([0; LONGEST], 0)));
 
 /// Stores the working directory.
 pub(crate) fn begin() {
-    if header().files.load(Relaxed) == FilePolicy::Shared.code() {
-        return;
-    }
     // SAFETY: nothing else uses the buffer before the program's code runs; the kernel writes at most as
     // many bytes as it is given.
     unsafe {
@@ -88,20 +85,69 @@ fn changes_files(number: i64, args: [u64; 6]) -> bool {
     }
 }
 
-fn writes(flags: u64) -> bool {
+/// Whether a file that is opened with these flags may be changed.
+pub(super) fn writes(flags: u64) -> bool {
     let flags = flags as i32;
     flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0
 }
 
 /// Whether the address of a socket is a path below the working directory.
 fn names_socket(address: u64, len: u64) -> bool {
+    socket_path(address, len).is_some_and(is_below)
+}
+
+/// The path that the address of a socket consists of, if it does.
+pub(super) fn socket_path(address: u64, len: u64) -> Option<u64> {
     const PATH: u64 = 2;
     let mut bytes = [0; PATH as usize + 1];
     let is_path = len > PATH
         && raw::read(address, &mut bytes)
         && i32::from(u16::from_le_bytes([bytes[0], bytes[1]])) == libc::AF_UNIX
         && bytes[2] != 0;
-    is_path && is_below(address + PATH)
+    is_path.then_some(address + PATH)
+}
+
+/// The path of a call, from the root, if all executions share what is there: neither a file that is
+/// restored for each of them, nor one that shows the kernel's state.
+pub(super) fn shared_path(directory: u64, path: u64) -> Option<Vec<u8>> {
+    if path == 0 {
+        return None;
+    }
+    let mut bytes = [0u8; LONGEST];
+    let path = from_root(directory, copy(path, &mut bytes)?)?;
+    let is_kernel = [&b"/proc/"[..], b"/sys/"].iter().any(|one| path.starts_with(one));
+    let is_device = path.starts_with(b"/dev/") && !path.starts_with(b"/dev/shm/");
+    // SAFETY: written before the program's code ran, and not again.
+    let (own, len) = unsafe { &*DIRECTORY.0.get() };
+    let is_restored = header().files.load(Relaxed) != FilePolicy::Shared.code()
+        && *len > 0
+        && path.starts_with(&own[..*len]);
+    (!is_kernel && !is_device && !is_restored).then_some(path)
+}
+
+/// A path from the root, without `.` and `..`; none if it is relative to something unknown.
+fn from_root(directory: u64, path: &[u8]) -> Option<Vec<u8>> {
+    let mut whole = Vec::new();
+    if path.first() != Some(&b'/') {
+        let link = match directory as i32 {
+            libc::AT_FDCWD => c"/proc/self/cwd".to_owned(),
+            open => std::ffi::CString::new(format!("/proc/self/fd/{open}")).ok()?,
+        };
+        let mut to = [0u8; LONGEST];
+        // SAFETY: the kernel reads a C string, and writes at most as many bytes as it is given.
+        let len =
+            unsafe { raw::call!(libc::SYS_readlink, link.as_ptr(), to.as_mut_ptr(), LONGEST) };
+        whole.extend_from_slice(&to[..usize::try_from(len).ok()?]);
+    }
+    let mut parts: Vec<&[u8]> = whole.split(|&byte| byte == b'/').collect();
+    for part in path.split(|&byte| byte == b'/') {
+        match part {
+            b".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.retain(|part| !part.is_empty() && *part != b".");
+    Some(parts.iter().flat_map(|part| [b"/", *part].concat()).collect())
 }
 
 /// Whether a path may be one below the working directory. A relative one counts as such, wherever the

@@ -14,6 +14,7 @@ pub(crate) mod file_lock;
 pub(crate) mod forks;
 pub(crate) mod interruption;
 pub(crate) mod ipc;
+pub(crate) mod left_files;
 pub(crate) mod messages;
 pub(crate) mod opening;
 pub(crate) mod output;

@@ -5,6 +5,7 @@ use crate::instrument::binary::calls;
 use crate::instrument::monitoring;
 use crate::kernel::captured_output;
 use crate::kernel::changed_files;
+use crate::kernel::left_files;
 use crate::memory::shared_views::{self, Change};
 use crate::memory::{kernel_changes, snapshot};
 use crate::state::root::root;
@@ -233,6 +234,7 @@ pub(crate) fn pass_as(number: i64, args: [u64; 6], mut call: impl FnMut() -> i64
         monitoring::note_call(number, args);
     }
     changed_files::before(number, args);
+    let left = left_files::before(number, args);
     LAST.0.set(number);
     let watched = stops::watched();
     IN_KERNEL.0.set(number);
@@ -243,6 +245,9 @@ pub(crate) fn pass_as(number: i64, args: [u64; 6], mut call: impl FnMut() -> i64
         answer = call();
     }
     IN_KERNEL.0.set(-1);
+    if let Some(left) = left {
+        left_files::after(left, answer);
+    }
     if answer >= 0 {
         match shared_views::note(number, args, answer as u64) {
             Change::None => {}

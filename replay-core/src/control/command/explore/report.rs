@@ -14,7 +14,7 @@ use traces::report::{
     Bug, ConditionReport, ConditionResult, Points, PredicateReport, PredicateResult, Report,
     ThroughReport, Verdict,
 };
-use traces::wire::UNKNOWN_INSTRUCTION;
+use traces::wire::{LEFT_FILE, UNKNOWN_INSTRUCTION};
 use traces::{FailureKind, Module, Site};
 
 impl Search<'_> {
@@ -260,6 +260,11 @@ impl Search<'_> {
                 "an execution failed and did not fail when its schedule was run again".into()
             }
             _ if total.cut > 0 => format!("{} executions reached the step limit", total.cut),
+            _ if over
+                && total.unknown_calls.keys().any(|(name, _)| name.starts_with(LEFT_FILE)) =>
+            {
+                "every schedule was run, but executions find files that earlier ones left".into()
+            }
             _ if over && self.deaths == 0 && !unobserved(total, self.target).is_empty() => {
                 "every schedule was run, but not every memory access could be observed".into()
             }
@@ -319,6 +324,13 @@ fn unknown_calls(total: &Counts, target: &Target) -> Vec<String> {
             return format!(
                 "not explored: accesses of the instruction `{mnemonic}` in {library}{}: the extent of \
                  what it reads and writes is not known",
+                place.unwrap_or_default()
+            );
+        }
+        if let Some(path) = name.strip_prefix(LEFT_FILE) {
+            return format!(
+                "not explored: executions without the files of earlier ones: the program leaves `{path}` \
+                 changed{}; remove it at the end, or write in the working directory (--scratch)",
                 place.unwrap_or_default()
             );
         }
