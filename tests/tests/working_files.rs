@@ -180,7 +180,7 @@ fn bad_choices_are_refused() {
     assert!(refused.stderr.contains("the choices are: auto, always, never"), "{refused:?}");
 }
 
-/// Ways to change a file elsewhere, and whether later executions can find out.
+/// Ways to change a file elsewhere, and whether later executions can notice it.
 const ELSEWHERE: [(&str, bool); 8] = [
     ("exclusive", true),
     ("directory", true),

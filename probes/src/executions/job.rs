@@ -81,7 +81,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         last: job.last,
         compared: Cell::new(Compared::default()),
         repeats: Cell::new(None),
-        looked_at: Exclusive::new(BTreeSet::new()),
+        paths_read: Exclusive::new(BTreeSet::new()),
         stacks: Exclusive::new(Vec::new()),
         learned: Exclusive::new(Growing::new(job.learned)),
         learns: job.learn,

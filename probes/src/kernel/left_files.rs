@@ -7,7 +7,7 @@
 //! ([`changed_files`](crate::kernel::changed_files)), unless executions share it.
 //!
 //! A file that is written from its beginning (`O_TRUNC`, or the target of `rename`) is the same after each
-//! execution, so it counts only if some execution looked at the path before that.
+//! execution, so it counts only if an execution read the path before that.
 
 use crate::instrument::binary::calls;
 use crate::kernel::changed_files;
@@ -17,9 +17,9 @@ use crate::state::world::world;
 use crate::sys::raw;
 use traces::wire::LEFT_FILE;
 
-/// The most paths of one execution, and the most that executions looked at.
+/// The most paths of one execution, and the most that executions read.
 const MOST: usize = 256;
-const MOST_LOOKED_AT: usize = 4096;
+const MOST_READ: usize = 4096;
 
 /// A path that the running execution changed.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ enum Entry {
 #[derive(Debug)]
 enum Effect {
     /// Only asks what is there.
-    Looks(Vec<u8>),
+    Reads(Vec<u8>),
     Opens(Vec<u8>, i32),
     Creates(Vec<u8>),
     Removes(Vec<u8>),
@@ -97,7 +97,7 @@ pub(crate) fn after(call: Call, answer: i64) {
     let Call { effect, before } = call;
     let failed = answer < 0;
     match effect {
-        Effect::Looks(path) => look(&path),
+        Effect::Reads(path) => note_read(&path),
         _ if failed => {}
         Effect::Opens(path, flags) => opened(path, flags, before),
         Effect::Creates(path) => add(path, false, false),
@@ -123,11 +123,11 @@ fn opened(path: Vec<u8>, flags: i32, before: Entry) {
     }
 }
 
-/// An execution asked for a path that it had not changed.
-fn look(path: &[u8]) {
-    let mut looked_at = root().looked_at.borrow();
-    if looked_at.len() < MOST_LOOKED_AT && !is_changed(path) {
-        looked_at.insert(hash(path));
+/// An execution read a path that it had not changed.
+fn note_read(path: &[u8]) {
+    let mut paths_read = root().paths_read.borrow();
+    if paths_read.len() < MOST_READ && !is_changed(path) {
+        paths_read.insert(hash(path));
     }
 }
 
@@ -141,7 +141,7 @@ fn add(path: Vec<u8>, existed: bool, same: bool) {
     if changed.iter().any(|one| one.path == path) {
         return;
     }
-    let same = same && !root().looked_at.borrow().contains(&hash(&path));
+    let same = same && !root().paths_read.borrow().contains(&hash(&path));
     if changed.len() < MOST {
         changed.push(Changed { path, site, existed, same });
     } else {
@@ -174,8 +174,8 @@ fn effect(number: i64, args: [u64; 6]) -> Option<Effect> {
     let at = |directory: u64, path: u64| changed_files::shared_path(directory, path);
     let opens = |directory: u64, path: u64, flags: u64| {
         let path = at(directory, path)?;
-        let is_look = !changed_files::writes(flags);
-        Some(if is_look { Effect::Looks(path) } else { Effect::Opens(path, flags as i32) })
+        let is_read_only = !changed_files::writes(flags);
+        Some(if is_read_only { Effect::Reads(path) } else { Effect::Opens(path, flags as i32) })
     };
     match number {
         libc::SYS_open => opens(HERE, args[0], args[1]),
@@ -190,13 +190,13 @@ fn effect(number: i64, args: [u64; 6]) -> Option<Effect> {
             opens(HERE, args[0], flags as u64)
         }
         libc::SYS_stat | libc::SYS_lstat | libc::SYS_access | libc::SYS_readlink => {
-            at(HERE, args[0]).map(Effect::Looks)
+            at(HERE, args[0]).map(Effect::Reads)
         }
         libc::SYS_newfstatat
         | libc::SYS_statx
         | libc::SYS_faccessat
         | libc::SYS_faccessat2
-        | libc::SYS_readlinkat => at(args[0], args[1]).map(Effect::Looks),
+        | libc::SYS_readlinkat => at(args[0], args[1]).map(Effect::Reads),
         libc::SYS_mkdir | libc::SYS_mknod => at(HERE, args[0]).map(Effect::Creates),
         libc::SYS_mkdirat | libc::SYS_mknodat => at(args[0], args[1]).map(Effect::Creates),
         libc::SYS_symlink | libc::SYS_link => at(HERE, args[1]).map(Effect::Creates),

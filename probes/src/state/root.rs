@@ -231,8 +231,8 @@ pub(crate) struct Root {
     pub(crate) last: u64,
     /// The result of a child that runs an execution for comparison.
     pub(crate) compared: Cell<Compared>,
-    /// Hashes of the paths that executions asked for, among files that they share.
-    pub(crate) looked_at: Exclusive<BTreeSet<u64>>,
+    /// Hashes of the paths that executions read, among files that they share.
+    pub(crate) paths_read: Exclusive<BTreeSet<u64>>,
     /// How the execution ended in a fork that is run again because memory reset is not used.
     pub(crate) repeats: Cell<Option<u64>>,
     /// The sizes and guards of the stacks of its tasks.
@@ -317,7 +317,7 @@ impl Root {
             self.learned.end_borrows();
             self.earlier_learning.end_borrows();
             self.raced.end_borrows();
-            self.looked_at.end_borrows();
+            self.paths_read.end_borrows();
             self.delayed.end_borrows();
             self.beside.end_borrows();
             self.conflicted.end_borrows();
