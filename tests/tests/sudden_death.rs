@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 use tests::heddle::{Home, run};
 use tests::hostile::{BOUND, await_gone, await_some, build, children};
 use traces::report::{Report, Verdict};
@@ -164,12 +165,16 @@ fn a_kill_from_outside_is_no_bug() {
             let mut search = Search::start(&["-DFINE"], &["--reset", reset]);
             let worker = search.worker();
             // Before main, a fault cannot be distinguished from one of the program.
-            std::thread::sleep(std::time::Duration::from_millis(500));
-            // With fork reset, an execution may end before the signal arrives. Otherwise the worker
-            // receives it; a piece is given up after five attempts, so only three are killed.
+            std::thread::sleep(Duration::from_millis(500));
+            // With fork reset, an execution may end before the signal arrives, so another is killed if
+            // no other worker appears. Otherwise the worker receives it. A piece is given up after five
+            // attempts, so only three workers are killed, and no two executions in quick succession.
             let mut killed = Vec::new();
+            let mut last: Option<Instant> = None;
             await_some("another worker", || {
+                let waits = last.is_some_and(|at| at.elapsed() < Duration::from_secs(5));
                 let target = match reset {
+                    "fork" if waits => None,
                     "fork" => Some(search.execution()),
                     _ if killed.len() < 3 => {
                         Some(search.worker()).filter(|pid| !killed.contains(pid))
@@ -177,6 +182,7 @@ fn a_kill_from_outside_is_no_bug() {
                     _ => None,
                 };
                 if let Some(target) = target {
+                    last = Some(Instant::now());
                     killed.push(target);
                     let _ = nix::sys::signal::kill(
                         nix::unistd::Pid::from_raw(target),
@@ -187,7 +193,7 @@ fn a_kill_from_outside_is_no_bug() {
                 let is_another = now.iter().any(|pid| *pid != worker && !killed.contains(pid));
                 is_another.then_some(())
             });
-            std::thread::sleep(std::time::Duration::from_millis(300));
+            std::thread::sleep(Duration::from_millis(300));
             search.interrupt();
             let (status, report) = search.end();
             let what = format!("{reset} {signal}: {report:?}");
