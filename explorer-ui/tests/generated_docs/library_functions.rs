@@ -100,6 +100,10 @@ fn effect(effect: &str) -> String {
         let condition = match condition.split_once('=') {
             Some((number, "0")) => format!("{} is 0 or null", argument(number)),
             Some((number, value)) => format!("{} is {value}", argument(number)),
+            None if condition.contains('!') => {
+                let (number, range) = condition.split_once('!').expect("?N!LOW-HIGH");
+                format!("{} is not {}", argument(number), range.replace('-', " to "))
+            }
             None => {
                 let (number, bits) = condition.split_once('&').expect("?N=V or ?N&B");
                 format!("{} has a bit of {bits}", argument(number))
@@ -162,11 +166,17 @@ fn unconditional(effect: &str) -> String {
             };
             format!("{} {files}", access(kind))
         }
+        Some(("slot", of)) => {
+            let (number, kind) = of.rsplit_once(':').expect("slot:N:KIND");
+            format!("{} the descriptor in {} and its duplicates", access(kind), argument(number))
+        }
+        Some(("self", kind)) => format!("{} the calling thread's name", access(kind)),
         Some(("file", of)) => {
             let (stream, kind) = of.rsplit_once(':').expect("file:N:KIND");
             let stream = match stream {
                 "in" => "standard input".into(),
                 "out" => "standard output".into(),
+                "all" => return format!("{} all streams and their open files", access(kind)),
                 number => format!("the stream of {}", argument(number)),
             };
             format!("{} {stream} and its open file", access(kind))

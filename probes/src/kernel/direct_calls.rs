@@ -1,22 +1,41 @@
 //! What the kernel reads and writes where the catalogue of library functions does not describe it: for
 //! system calls that the program makes itself, and for files that are mapped.
 
-use crate::detect::access::{Access, is_in_company, settle_write};
-use crate::instrument::binary::{self, calls, imports};
+use crate::detect::access::{Access, is_in_company, peek, settle_write};
+use crate::instrument::binary::{self, calls, imports, libc_variables, open_files};
 use crate::kernel::pass;
 use crate::memory::shared_views;
 use crate::schedule::access_points::visit;
+use crate::state::world::world;
+use crate::sys::raw;
 
 /// A system call is about to be served.
 pub(crate) fn observe(number: i64, args: [u64; 6], site: u64) {
     if !is_in_company() {
         return;
     }
-    if let Some((address, size)) = mapped(number, args) {
-        access(address, size, true, site);
+    if shared_views::are_any() {
+        mapped(number, args, site);
     }
-    if !binary::has_code(site) && !imports::has_code(site) {
+    if let Some(what) = unexplored(number, args) {
+        calls::report_unexplored(what, "the kernel", site);
+    }
+    let is_own =
+        binary::has_code(site) || imports::has_code(site) || libc_variables::is_in_syscall(site);
+    if !is_own {
         return;
+    }
+    if matches!(
+        number,
+        libc::SYS_read
+            | libc::SYS_pread64
+            | libc::SYS_recvfrom
+            | libc::SYS_write
+            | libc::SYS_pwrite64
+            | libc::SYS_sendto
+    ) && let Some(word) = open_files::of_system_call(args[0])
+    {
+        access(word, 8, number != libc::SYS_pread64, site);
     }
     match number {
         libc::SYS_read | libc::SYS_pread64 | libc::SYS_recvfrom => {
@@ -25,7 +44,12 @@ pub(crate) fn observe(number: i64, args: [u64; 6], site: u64) {
         libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_sendto => {
             access(args[1], args[2], false, site);
         }
-        libc::SYS_getrandom | libc::SYS_getcwd => access(args[0], args[1], true, site),
+        libc::SYS_getrandom => access(args[0], args[1], true, site),
+        libc::SYS_prctl if matches!(args[0] as i32, libc::PR_SET_NAME | libc::PR_GET_NAME) => {
+            let writes = args[0] as i32 == libc::PR_SET_NAME;
+            access(args[1], 16, !writes, site);
+            access(world().task().block.get(), 8, writes, site);
+        }
         _ if is_known(number) || pass::only_answers(number) => {}
         _ => calls::report_unexplored(&pass::name(number), "the kernel", site),
     }
@@ -38,19 +62,125 @@ fn access(address: u64, size: u64, writes: bool, site: u64) {
     }
 }
 
-/// The memory that changes when a file is written to which is mapped.
-fn mapped(number: i64, args: [u64; 6]) -> Option<(u64, u64)> {
-    if !shared_views::are_any() {
-        return None;
-    }
+/// What a call changes that no other call is known to depend on.
+fn unexplored(number: i64, args: [u64; 6]) -> Option<&'static str> {
+    // Calls about descriptors and locked memory depend on these limits by the catalogue.
+    const KNOWN: [u32; 3] = [libc::RLIMIT_NOFILE, libc::RLIMIT_MEMLOCK, libc::RLIMIT_CORE];
     match number {
-        libc::SYS_pwrite64 => shared_views::of_file(args[0], args[3], args[2]),
-        // Where the file's position is, is not known.
-        libc::SYS_write | libc::SYS_writev | libc::SYS_pwritev | libc::SYS_ftruncate => {
-            shared_views::of_file(args[0], 0, u64::MAX)
+        libc::SYS_setrlimit if !KNOWN.contains(&(args[0] as u32)) => Some("setrlimit"),
+        libc::SYS_prlimit64 if args[2] != 0 && !KNOWN.contains(&(args[1] as u32)) => {
+            Some("setrlimit")
         }
+        libc::SYS_dup2 | libc::SYS_dup3 if args[0] != args[1] && world().is_captured(args[1]) => {
+            Some("a standard stream that another file replaces")
+        }
+        libc::SYS_close if world().is_captured(args[0]) => Some("a standard stream that is closed"),
+        libc::SYS_open => of_process(args[0], args[1]),
+        libc::SYS_openat => of_process(args[1], args[2]),
         _ => None,
     }
+}
+
+/// A file by which the kernel describes the process: much of what it says is here of the one kernel thread, and
+/// depends on other calls.
+fn of_process(path: u64, flags: u64) -> Option<&'static str> {
+    let mut start = [0; 6];
+    if !raw::read(path, &mut start) || start != *b"/proc/" {
+        return None;
+    }
+    // SAFETY: the caller passes a path, whose beginning was just read.
+    let path = unsafe { std::ffi::CStr::from_ptr(path as *const std::ffi::c_char) }.to_bytes();
+    let below = path.strip_prefix(b"/proc/".as_slice())?;
+    let at = below.iter().position(|&byte| byte == b'/')?;
+    let (process, file) = (&below[..at], &below[at..]);
+    let is_process = matches!(process, b"self" | b"thread-self")
+        || process.iter().all(|byte| byte.is_ascii_digit());
+    let is = |names: &[&str]| names.iter().any(|name| file.ends_with(name.as_bytes()));
+    let writes = flags as i32 & libc::O_ACCMODE != libc::O_RDONLY;
+    if is_process && is(&["/comm"]) && (writes || libc_variables::names_change()) {
+        return Some("names of threads in /proc");
+    }
+    (is_process
+        && is(&["/status", "/stat", "/statm", "/limits", "/sched", "/maps", "/smaps", "/fd"]))
+    .then_some("the process's own state in /proc")
+}
+
+/// A part of a file that a call reads or writes.
+struct Part {
+    file: Option<shared_views::File>,
+    offset: u64,
+    len: u64,
+    writes: bool,
+}
+
+/// The parts of files that a call reads or writes.
+fn parts(number: i64, args: [u64; 6]) -> [Option<Part>; 2] {
+    let part = |descriptor, offset, len, writes| {
+        let file = shared_views::identity(descriptor);
+        Some(Part { file, offset, len, writes })
+    };
+    let whole = |descriptor, writes| part(descriptor, 0, u64::MAX, writes);
+    // At the position of the open file.
+    let next = |descriptor, len, writes| match position(descriptor) {
+        Some(offset) => part(descriptor, offset, len, writes),
+        None => whole(descriptor, writes),
+    };
+    // At the offset that a pointer leads to, unless it is null.
+    let at = |descriptor, offset, len, writes| match offset {
+        0 => next(descriptor, len, writes),
+        offset => part(descriptor, peek(offset, 8), len, writes),
+    };
+    let emptied = |directory, path| {
+        let file = shared_views::identity_of_path(directory, path);
+        Some(Part { file, offset: 0, len: u64::MAX, writes: true })
+    };
+    let here = libc::AT_FDCWD as u64;
+    let empties = |flags: u64| flags & libc::O_TRUNC as u64 != 0;
+    match number {
+        libc::SYS_pread64 => [part(args[0], args[3], args[2], false), None],
+        libc::SYS_pwrite64 => [part(args[0], args[3], args[2], true), None],
+        libc::SYS_read => [next(args[0], args[2], false), None],
+        libc::SYS_write => [next(args[0], args[2], true), None],
+        libc::SYS_readv | libc::SYS_preadv | libc::SYS_preadv2 => [whole(args[0], false), None],
+        libc::SYS_writev
+        | libc::SYS_pwritev
+        | libc::SYS_pwritev2
+        | libc::SYS_ftruncate
+        | libc::SYS_fallocate => [whole(args[0], true), None],
+        libc::SYS_sendfile => [at(args[1], args[2], args[3], false), next(args[0], args[3], true)],
+        libc::SYS_copy_file_range | libc::SYS_splice => {
+            [at(args[0], args[1], args[4], false), at(args[2], args[3], args[4], true)]
+        }
+        libc::SYS_truncate | libc::SYS_creat => [emptied(here, args[0]), None],
+        libc::SYS_open if empties(args[1]) => [emptied(here, args[0]), None],
+        libc::SYS_openat if empties(args[2]) => [emptied(args[0], args[1]), None],
+        _ => [None, None],
+    }
+}
+
+/// A file is read or written: an access to the memory in which it is mapped.
+fn mapped(number: i64, args: [u64; 6], site: u64) {
+    for part in parts(number, args).into_iter().flatten() {
+        let Some(file) = part.file else { continue };
+        let mut mapping = 0;
+        while let Some((address, size)) =
+            shared_views::of_file(file, part.offset, part.len, mapping)
+        {
+            access(address, size, part.writes, site);
+            mapping += 1;
+        }
+    }
+}
+
+/// Where the next byte of an open file is read or written; none if it may be at the end.
+fn position(descriptor: u64) -> Option<u64> {
+    // SAFETY: neither call passes pointers.
+    let (flags, position) = unsafe {
+        let flags = raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL);
+        (flags, raw::call!(libc::SYS_lseek, descriptor, 0, libc::SEEK_CUR))
+    };
+    let appends = flags >= 0 && flags as i32 & libc::O_APPEND != 0;
+    u64::try_from(position).ok().filter(|_| !appends)
 }
 
 /// Calls that access no memory which tasks share, or that are modelled. (The others that access none
@@ -72,7 +202,6 @@ fn is_known(number: i64) -> bool {
             | libc::SYS_tgkill
             | libc::SYS_rt_sigaction
             | libc::SYS_rt_sigprocmask
-            | libc::SYS_rt_sigpending
             | libc::SYS_rt_sigsuspend
             | libc::SYS_rt_sigtimedwait
             | libc::SYS_rt_sigqueueinfo
@@ -83,22 +212,8 @@ fn is_known(number: i64) -> bool {
             | libc::SYS_exit_group
             | libc::SYS_membarrier
             | libc::SYS_getcpu
-            | libc::SYS_sched_getaffinity
-            | libc::SYS_sched_setaffinity
-            | libc::SYS_sched_getscheduler
-            | libc::SYS_sched_setscheduler
             | libc::SYS_set_robust_list
-            | libc::SYS_prctl
-            | libc::SYS_close
-            | libc::SYS_eventfd2
-            | libc::SYS_memfd_create
             | libc::SYS_mmap
-            | libc::SYS_brk
-            | libc::SYS_timerfd_create
-            | libc::SYS_timerfd_settime
-            | libc::SYS_timerfd_gettime
-            | libc::SYS_epoll_create1
-            | libc::SYS_epoll_ctl
             | libc::SYS_getrusage
             | libc::SYS_fork
             | libc::SYS_vfork

@@ -1,7 +1,7 @@
 //! System calls that are passed to the kernel, and what they change there.
 
 use crate::detect::access;
-use crate::instrument::binary::calls;
+use crate::instrument::binary::{calls, open_files};
 use crate::instrument::monitoring;
 use crate::kernel::captured_output;
 use crate::kernel::changed_files;
@@ -257,6 +257,11 @@ pub(crate) fn pass_as(number: i64, args: [u64; 6], mut call: impl FnMut() -> i64
     }
     if answer >= 0 && opens_memory(number, args) {
         calls::report_unexplored("accesses through /proc/self/mem", "the kernel", 0);
+    }
+    if is_second_name(number, args)
+        && matches!(number, libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 | libc::SYS_fcntl)
+    {
+        open_files::duplicates();
     }
     if number != libc::SYS_fcntl || is_second_name(number, args) {
         captured_output::note(number, args, answer);

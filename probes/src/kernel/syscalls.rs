@@ -10,7 +10,7 @@ use crate::kernel::{
 };
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
-    nice, own_process, own_processor, processors, set_attributes, set_nice, set_priority,
+    nice, own_process, own_processor, processors, scheduling, set_attributes, set_nice,
     set_processors, task_meant,
 };
 use crate::primitives::{cancel, futex, thread};
@@ -126,20 +126,17 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
         }
         libc::SYS_sched_setscheduler if args[2] == 0 => error(libc::EINVAL),
         libc::SYS_sched_setparam | libc::SYS_sched_getparam if args[1] == 0 => error(libc::EINVAL),
-        libc::SYS_sched_setscheduler | libc::SYS_sched_setparam
-            if task_meant(args[0]).is_some() =>
+        libc::SYS_sched_setscheduler
+        | libc::SYS_sched_setparam
+        | libc::SYS_sched_getscheduler
+        | libc::SYS_sched_getparam
+            if let Some(task) = task_meant(args[0]) =>
         {
-            set_priority(number, args)
+            scheduling(task, number, args)
         }
-        // All tasks have the same policy and priority.
-        libc::SYS_sched_getscheduler if task_meant(args[0]).is_some() => 0,
-        libc::SYS_sched_getparam if task_meant(args[0]).is_some() => {
-            // SAFETY: the caller of `sched_getparam` passes a valid `sched_param`; null was handled
-            // above.
-            unsafe { *(args[1] as *mut i32) = 0 };
-            0
+        libc::SYS_sched_setattr if let Some(task) = task_meant(args[0]) => {
+            set_attributes(task, args[1])
         }
-        libc::SYS_sched_setattr if task_meant(args[0]).is_some() => set_attributes(args[1]),
         libc::SYS_sched_getattr | libc::SYS_sched_rr_get_interval | libc::SYS_get_robust_list
             if args[0] != 0 && task_meant(args[0]).is_some() =>
         {

@@ -68,17 +68,21 @@ pub(crate) fn are_any() -> bool {
     TABLE.views_len.get() > 0
 }
 
-/// The part of an open file from an offset on that is mapped: its address in one mapping, and its length.
-pub(crate) fn of_file(descriptor: u64, offset: u64, len: u64) -> Option<(u64, u64)> {
-    let identity = identity(descriptor)?;
+/// Device and inode of a file.
+pub(crate) type File = (u64, u64);
+
+/// The part of a file from an offset on that is mapped, in one mapping of the file after `skip` others: its address
+/// and its length.
+pub(crate) fn of_file(file: File, offset: u64, len: u64, skip: usize) -> Option<(u64, u64)> {
     let end = offset.saturating_add(len);
     let views = TABLE.views[..TABLE.views_len.get()].iter().map(Cell::get);
-    views.into_iter().find_map(|view| {
+    let parts = views.into_iter().filter_map(|view| {
         let view_end = view.offset + (view.end - view.start);
         let (low, high) = (offset.max(view.offset), end.min(view_end));
-        let is_it = TABLE.objects[view.object as usize].get() == identity;
+        let is_it = TABLE.objects[view.object as usize].get() == file;
         (is_it && low < high).then(|| (view.start + low - view.offset, high - low))
-    })
+    });
+    parts.into_iter().nth(skip)
 }
 
 /// The program begins: notes the mappings that exist. Whether there was room.
@@ -207,11 +211,21 @@ fn moved(args: [u64; 6], answer: u64) -> bool {
 }
 
 /// Device and inode of an open file.
-fn identity(descriptor: u64) -> Option<(u64, u64)> {
+pub(crate) fn identity(descriptor: u64) -> Option<File> {
     // SAFETY: `stat` is plain data, and the kernel writes it.
     unsafe {
         let mut stat: libc::stat = std::mem::zeroed();
         let answer = raw::call!(libc::SYS_fstat, descriptor, &raw mut stat);
+        (answer == 0).then_some((stat.st_dev, stat.st_ino))
+    }
+}
+
+/// Device and inode of the file with a path.
+pub(crate) fn identity_of_path(directory: u64, path: u64) -> Option<File> {
+    // SAFETY: `stat` is plain data, and the kernel writes it. The kernel checks the path.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        let answer = raw::call!(libc::SYS_newfstatat, directory, path, &raw mut stat, 0);
         (answer == 0).then_some((stat.st_dev, stat.st_ino))
     }
 }

@@ -12,6 +12,10 @@ pub(crate) fn task_meant(tid: u64) -> Option<&'static Task> {
     if tid == 0 {
         return Some(world.task());
     }
+    // A copy of the process has another id than the thread with which it began.
+    if i64::from(tid as i32) == own_process() {
+        return Some(&world.tasks[0]);
+    }
     world.by_tid(tid as i32).map(|number| &world.tasks[usize::from(number)])
 }
 
@@ -22,8 +26,22 @@ pub(crate) fn process_exists(id: i32) -> bool {
     ours || unsafe { raw::call!(libc::SYS_kill, id, 0) == 0 }
 }
 
-/// Accepts a policy and a priority that the kernel could accept; they have no effect.
-pub(crate) fn set_priority(number: i64, args: [u64; 6]) -> i64 {
+/// The calls that set or read a task's scheduling policy and priority.
+pub(crate) fn scheduling(task: &Task, number: i64, args: [u64; 6]) -> i64 {
+    let (policy, priority) = task.scheduling.get();
+    match number {
+        libc::SYS_sched_getscheduler => i64::from(policy),
+        libc::SYS_sched_getparam => {
+            // SAFETY: the caller of `sched_getparam` passes a valid `sched_param`; null was handled in `serve`.
+            unsafe { *(args[1] as *mut i32) = priority };
+            0
+        }
+        _ => set_priority(task, number, args),
+    }
+}
+
+/// Accepts a policy and a priority that the kernel could accept; they have no effect, and can be read back.
+fn set_priority(task: &Task, number: i64, args: [u64; 6]) -> i64 {
     let (policy, priority) = match number {
         libc::SYS_sched_setscheduler => (args[1] as i32 & !libc::SCHED_RESET_ON_FORK, args[2]),
         _ => (libc::SCHED_OTHER, args[1]),
@@ -40,11 +58,16 @@ pub(crate) fn set_priority(number: i64, args: [u64; 6]) -> i64 {
         return -i64::from(libc::EINVAL);
     }
     PRIORITIES.0.set(true);
+    if number == libc::SYS_sched_setscheduler {
+        task.scheduling.set((args[1] as i32, priority));
+    } else {
+        task.scheduling.set((task.scheduling.get().0, priority));
+    }
     0
 }
 
-/// `sched_setattr`: accepts what the kernel could accept; it has no effect.
-pub(crate) fn set_attributes(attributes: u64) -> i64 {
+/// `sched_setattr`: accepts what the kernel could accept; it has no effect, and can be read back.
+pub(crate) fn set_attributes(task: &Task, attributes: u64) -> i64 {
     let mut words = [0u32; 6];
     let mut bytes = [0u8; 24];
     if !raw::read(attributes, &mut bytes) {
@@ -64,6 +87,7 @@ pub(crate) fn set_attributes(attributes: u64) -> i64 {
         return -i64::from(libc::EINVAL);
     }
     PRIORITIES.0.set(true);
+    task.scheduling.set((policy as i32, priority as i32));
     0
 }
 

@@ -216,11 +216,11 @@ impl Given {
 }
 
 /// Gives a new thread the scheduling policy and priority of its attributes, or of its creator. They
-/// have no effect on scheduling here; the program can only read them back.
+/// have no effect on scheduling here; the program can only read them back. Returns those of the attributes.
 ///
 /// # Safety
 /// `block` is the new thread's control block; `attributes` is null or a valid `pthread_attr_t`.
-unsafe fn schedule(block: u64, attributes: *const c_void) {
+unsafe fn schedule(block: u64, attributes: *const c_void) -> Option<(c_int, c_int)> {
     const EXPLICIT: c_int = 1;
     let (mut how, mut policy, mut priority) = (0, libc::SCHED_OTHER, 0);
     let (to_policy, to_priority) = (&raw mut policy, &raw mut priority);
@@ -242,6 +242,7 @@ unsafe fn schedule(block: u64, attributes: *const c_void) {
         real!(pthread_setschedparam(block, policy, to_priority)
             as fn(u64, c_int, *mut c_int) -> c_int);
     }
+    (how == EXPLICIT).then_some((policy, priority))
 }
 
 pub(crate) unsafe fn create(
@@ -285,6 +286,8 @@ pub(crate) unsafe fn create(
         task.detached.set(state == libc::PTHREAD_CREATE_DETACHED);
         task.mask.set(given.mask.unwrap_or(world.task().mask.get()));
         task.processors.set(given.processors.unwrap_or(world.task().processors.get()));
+        task.scheduling.set(world.task().scheduling.get());
+        task.nice.set(world.task().nice.get());
         task.operation.set(Operation::Start);
         task.object.set(u64::from(number) + 1);
         task.site.set(start);
@@ -297,7 +300,7 @@ pub(crate) unsafe fn create(
         clock::create(number);
         world.born(number);
         access::created(number);
-        schedule(block, attributes);
+        task.scheduling.set(schedule(block, attributes).unwrap_or(task.scheduling.get()));
         thread.write(block);
     }
     0

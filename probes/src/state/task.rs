@@ -261,6 +261,8 @@ pub(crate) struct Task {
     pub(crate) steps: Cell<u32>,
     /// The nice value that the program gave it, if it did.
     pub(crate) nice: Cell<Option<i8>>,
+    /// The scheduling policy and priority that it was given by a system call, or from its creator.
+    pub(crate) scheduling: Cell<(i32, i32)>,
     /// The site of the system call that it made last.
     pub(crate) served: Cell<u64>,
 }
@@ -328,6 +330,7 @@ impl Task {
         steps: Cell::new(0),
         served: Cell::new(0),
         nice: Cell::new(None),
+        scheduling: Cell::new((libc::SCHED_OTHER, 0)),
     };
 
     /// The stage of its life cycle.
@@ -441,6 +444,7 @@ impl Task {
             not_due,
             steps,
             nice,
+            scheduling,
             served,
         } = other;
         self.set_life(life.get());
@@ -499,6 +503,7 @@ impl Task {
         self.not_due.set(not_due.get());
         self.steps.set(steps.get());
         self.nice.set(nice.get());
+        self.scheduling.set(scheduling.get());
         self.served.set(served.get());
     }
 }

@@ -65,6 +65,8 @@ pub(super) struct Catalogue {
     used: Vec<(&'static CStr, u64, u64)>,
     /// The address of the variable in which `strtok` keeps where it continues.
     token: Option<u64>,
+    /// The address of the variable that leads to the first stream.
+    streams: Option<u64>,
 }
 
 impl Catalogue {
@@ -81,12 +83,17 @@ impl Catalogue {
             .collect();
         states.sort_unstable();
         states.dedup();
-        Catalogue { functions, states, used: Vec::new(), token: None }
+        Catalogue { functions, states, used: Vec::new(), token: None, streams: None }
     }
 
     /// With the address of the variable in which `strtok` keeps where it continues, if it is known.
     pub(super) fn with_token(self, token: Option<u64>) -> Catalogue {
         Catalogue { token, ..self }
+    }
+
+    /// With the address of the variable that leads to the first stream, if it is known.
+    pub(super) fn with_streams(self, streams: Option<u64>) -> Catalogue {
+        Catalogue { streams, ..self }
     }
 
     /// Functions that access a variable of the library are then also taken to access the program's, if
@@ -143,6 +150,22 @@ impl Catalogue {
                     }),
                     None => effects.partial = true,
                 },
+                Some(("file", of)) if of.starts_with("all:") => match self.streams {
+                    Some(displacement) => effects.operands.push(Operand {
+                        displacement,
+                        measure: Measure::AllStreams,
+                        reads: of.contains(":r"),
+                        writes: of.contains('w'),
+                        ..NOTHING
+                    }),
+                    None => effects.partial = true,
+                },
+                Some(("self", kind)) => effects.operands.push(Operand {
+                    measure: Measure::OwnName,
+                    reads: kind.contains('r'),
+                    writes: kind.contains('w'),
+                    ..NOTHING
+                }),
                 Some(("var", of)) => effects.operands.extend(self.of_variable(of)),
                 Some((access, of)) => effects.operands.push(self.operand(access, of)?),
             }
@@ -162,7 +185,7 @@ impl Catalogue {
 
     fn operand(&self, access: &str, of: &str) -> Option<Operand> {
         let (kind, of) = match access {
-            "state" | "fd" | "file" | "path" => {
+            "state" | "fd" | "slot" | "file" | "path" => {
                 let (of, kind) = of.rsplit_once(':')?;
                 (kind, of)
             }
@@ -176,6 +199,10 @@ impl Catalogue {
                     (operand.displacement, operand.size) = broken_down_time();
                 } else if of == "asctime" {
                     (operand.displacement, operand.size) = time_as_text();
+                } else if of == "lconv" {
+                    // SAFETY: `localeconv` takes no arguments, and returns the address of a static structure.
+                    operand.displacement = unsafe { libc::localeconv() } as u64;
+                    operand.size = size_of::<libc::lconv>() as u64;
                 } else {
                     let index = self.states.binary_search(&of).ok()?.min(STATES - 1);
                     operand.displacement = &raw const STATE_WORDS[index] as u64;
@@ -199,6 +226,7 @@ impl Catalogue {
                     operand.base = argument("0")?;
                 }
             }
+            "slot" => operand.measure = Measure::Slot(argument(of)?),
             "file" => match of {
                 "in" | "out" => {
                     operand.displacement = standard_stream(of == "out");
@@ -237,8 +265,12 @@ const NOTHING: Operand = Operand {
     when: When::Always,
 };
 
-/// A condition on an argument: `0=5` a value, `3&16` bits.
+/// A condition on an argument: `0=5` a value, `3&16` bits, `0!5-7` no value in a range.
 fn condition_of(condition: &str) -> Option<When> {
+    if let Some((number, range)) = condition.split_once('!') {
+        let (low, high) = range.split_once('-')?;
+        return Some(When::Outside(argument(number)?, low.parse().ok()?, high.parse().ok()?));
+    }
     match condition.split_once('=') {
         Some((number, value)) => Some(When::Equal(argument(number)?, value.parse().ok()?)),
         None => {

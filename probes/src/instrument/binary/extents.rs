@@ -10,12 +10,14 @@ use crate::instrument::binary::variable_arguments::{
     ARGUMENTS, Arguments, VariableArguments, length, wide_length,
 };
 use crate::instrument::binary::{printed, scan};
+use crate::state::world::world;
 
 /// How many buffers a call may have (`IOV_MAX`), and how many messages and variables are followed.
 const MOST: u64 = 1024;
 /// The sizes of `struct iovec`, `struct msghdr` and `struct mmsghdr`.
 const BUFFER: u64 = 16;
 const MESSAGE: u64 = 64;
+
 /// Calls `each` with address and size of every range that the operand leads to; false if it leads to a single
 /// one, which the caller finds.
 pub(super) fn several(
@@ -111,6 +113,18 @@ pub(super) fn several(
                 each(word, 8);
             }
         }
+        Measure::Slot(number) => open_files::may_share(register(number), each),
+        Measure::OwnName => each(world().task().block.get(), 8),
+        Measure::AllStreams => {
+            let mut next = peek(operand.displacement, 8);
+            for _ in 0..MOST {
+                if next < LOWEST {
+                    break;
+                }
+                stream(next, each);
+                next = peek(next + NEXT_STREAM, 8);
+            }
+        }
         Measure::Buffers(count) => buffers(register(operand.base), register(count), each),
         Measure::Message => message(register(operand.base), each),
         Measure::Messages(count) => {
@@ -166,6 +180,8 @@ unsafe extern "C" {
 
 /// The size of a stream.
 const STREAM: u64 = 216;
+/// Where a stream has the pointer to the next one.
+const NEXT_STREAM: u64 = 104;
 
 fn buffers(first: u64, count: u64, each: &mut dyn FnMut(u64, u64)) {
     if first < LOWEST {

@@ -305,7 +305,11 @@ extern "C-unwind" fn heddle_observe_call(
 fn is_state(operand: &Operand) -> bool {
     matches!(
         operand.measure,
-        Measure::Descriptor(_) | Measure::Stream | Measure::Polled(_) | Measure::Path
+        Measure::Descriptor(_)
+            | Measure::Stream
+            | Measure::Polled(_)
+            | Measure::Path
+            | Measure::Slot(_)
     ) || operand.base == super::operand::NONE
 }
 

@@ -4,11 +4,48 @@ use crate::detect::access::peek;
 use crate::instrument::binary::catalogue::Catalogue;
 use crate::instrument::binary::image::Image;
 use crate::sys::real;
+use std::cell::Cell;
 use std::ffi::CStr;
 
 /// The catalogue, for a program with these modules.
 pub(super) fn catalogue(modules: &[(Image, bool)]) -> Catalogue {
-    Catalogue::new().with_variables(variables(modules)).with_token(token_variable())
+    let mut own = modules.iter().map(|(image, _)| image).filter(|image| image.is_own());
+    let by = [c"pthread_setname_np", c"prctl", c"syscall"];
+    NAMES.0.set(own.any(|image| by.iter().any(|name| image.mentions(name))));
+    SYSTEM_CALLS.0.set(real::find(c"syscall", None) as u64);
+    let streams = real::find(c"_IO_list_all", None) as u64;
+    Catalogue::new()
+        .with_variables(variables(modules))
+        .with_token(token_variable())
+        .with_streams((streams != 0).then_some(streams))
+}
+
+/// Where the library's function `syscall` is, by which programs make system calls themselves.
+struct SystemCalls(Cell<u64>);
+
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for SystemCalls {}
+
+static SYSTEM_CALLS: SystemCalls = SystemCalls(Cell::new(0));
+
+/// Whether a system call at this site was made by the function `syscall`.
+pub(crate) fn is_in_syscall(site: u64) -> bool {
+    const LONGEST: u64 = 64;
+    let start = SYSTEM_CALLS.0.get();
+    start != 0 && (start..start + LONGEST).contains(&site)
+}
+
+/// Whether the program mentions a function that changes names of threads.
+struct Names(Cell<bool>);
+
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for Names {}
+
+static NAMES: Names = Names(Cell::new(false));
+
+/// Whether the program may change the names of its threads.
+pub(crate) fn names_change() -> bool {
+    NAMES.0.get()
 }
 
 /// Finds the address of a variable of the C library, if a module of the program uses it.

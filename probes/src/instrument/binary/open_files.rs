@@ -1,11 +1,12 @@
 //! Which open file a call of a library function uses, and the word that represents its state.
 //!
-//! Descriptors that lead to the same regular file share a word, so that a write through one and a read through the
+//! Descriptors that lead to the same file, directory or socket share a word, so that a write through one and a read through the
 //! other depend on each other: the word of the lowest of them. Closing a descriptor is an access to that word
 //! as well, since afterwards it may be another.
 
 use crate::state::world::world;
 use crate::sys::raw;
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 
 /// Descriptors from here on share one word.
@@ -23,8 +24,57 @@ pub(super) fn open_file(descriptor: u64) -> Option<u64> {
     if world().is_captured(descriptor as u32 as u64) {
         return None;
     }
-    let same = identity(descriptor).and_then(|file| first_of(file, descriptor));
+    let same = match identity(descriptor) {
+        Some(file) => first_of(file, descriptor),
+        None if DUPLICATES.0.get() => (STANDARD..descriptor.min(DESCRIPTORS as i32))
+            .find(|&other| is_duplicate(other, descriptor)),
+        None => None,
+    };
     Some(word(same.unwrap_or(descriptor)))
+}
+
+/// Whether the program has duplicated a descriptor, in any execution of this process: before the first time there is
+/// nothing to look for.
+struct Duplicates(Cell<bool>);
+
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for Duplicates {}
+
+static DUPLICATES: Duplicates = Duplicates(Cell::new(false));
+
+/// The program duplicates a descriptor.
+pub(crate) fn duplicates() {
+    DUPLICATES.0.set(true);
+}
+
+/// Whether two descriptors have one open file.
+fn is_duplicate(one: i32, other: i32) -> bool {
+    /// `KCMP_FILE`
+    const FILE: i32 = 0;
+    // SAFETY: passes no pointers.
+    unsafe {
+        let process = raw::call!(libc::SYS_getpid);
+        raw::call!(libc::SYS_kcmp, process, process, FILE, one, other) == 0
+    }
+}
+
+/// The word of an open file that a system call uses which the program makes itself.
+pub(crate) fn of_system_call(descriptor: u64) -> Option<u64> {
+    open_file(descriptor)
+}
+
+/// The words of a descriptor and of all others that may lead to the same open file. Duplicates of a descriptor
+/// share the state of the open file, and the kernel has no number for it: files are compared instead.
+pub(super) fn may_share(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
+    let descriptor = descriptor as u32 as i32;
+    each(word(descriptor), 8);
+    let Some(status) = status(descriptor) else { return };
+    let file = (status.st_dev, status.st_ino);
+    for other in (0..DESCRIPTORS as i32).filter(|&other| other != descriptor) {
+        if self::status(other).is_some_and(|status| (status.st_dev, status.st_ino) == file) {
+            each(word(other), 8);
+        }
+    }
 }
 
 /// The word of the open file with this path; none if no descriptor leads to it.
@@ -52,18 +102,24 @@ fn word(descriptor: i32) -> u64 {
 /// The device and the number of a file.
 type File = (u64, u64);
 
-/// None if it is no regular file. The ends of a pipe are one file, too, but a transfer through it depends on the
-/// other end by the model of the call; event counters and timers all share one number.
+/// None if it is no regular file, directory or socket. The ends of a pipe are one file, too, but a transfer through
+/// it depends on the other end by the model of the call; event counters and timers all share one number.
 fn file_of(status: &libc::stat) -> Option<File> {
-    (status.st_mode & libc::S_IFMT == libc::S_IFREG).then_some((status.st_dev, status.st_ino))
+    let has_number =
+        matches!(status.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFDIR | libc::S_IFSOCK);
+    has_number.then_some((status.st_dev, status.st_ino))
 }
 
 fn identity(descriptor: i32) -> Option<File> {
+    status(descriptor).as_ref().and_then(file_of)
+}
+
+fn status(descriptor: i32) -> Option<libc::stat> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the buffer has the size of the structure.
     let result = unsafe { raw::call!(libc::SYS_fstat, descriptor, status.as_mut_ptr()) };
     // SAFETY: the kernel has written it.
-    (result == 0).then(|| unsafe { status.assume_init_ref() }).and_then(file_of)
+    (result == 0).then(|| unsafe { status.assume_init() })
 }
 
 /// The lowest descriptor that leads to a file, below a number.

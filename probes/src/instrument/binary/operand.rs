@@ -74,6 +74,13 @@ pub(super) enum Measure {
     Descriptors,
     /// The open file with the path at the operand.
     Path,
+    /// The descriptor in this register, and all others that may lead to the same open file: what only calls about
+    /// descriptors observe, also of captured output.
+    Slot(u8),
+    /// The name of the calling thread, for which its control block stands.
+    OwnName,
+    /// All streams, and their open files, from the variable at the operand that leads to the first.
+    AllStreams,
 }
 
 /// Addresses below this are treated as null pointers.
@@ -131,6 +138,8 @@ pub(super) enum When {
     Equal(u8, u32),
     /// It has one of these bits.
     Bits(u8, u32),
+    /// It is below the first or above the second value.
+    Outside(u8, u32, u32),
 }
 
 impl When {
@@ -141,6 +150,9 @@ impl When {
             When::Equal(number, 0) => general[usize::from(number)] == 0,
             When::Equal(number, value) => general[usize::from(number)] as u32 == value,
             When::Bits(number, bits) => general[usize::from(number)] as u32 & bits != 0,
+            When::Outside(number, low, high) => {
+                !(low..=high).contains(&(general[usize::from(number)] as u32))
+            }
         }
     }
 }

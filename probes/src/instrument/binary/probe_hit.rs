@@ -394,6 +394,9 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         | Measure::Selected(_)
         | Measure::Descriptors
         | Measure::Path
+        | Measure::Slot(_)
+        | Measure::OwnName
+        | Measure::AllStreams
         | Measure::Environment => return None,
         Measure::PointedProduct { count, size, more } => {
             word_at(register(count)).saturating_add(more.into()).saturating_mul(register(size))

@@ -1,0 +1,100 @@
+//! State of the C library and of the kernel that no variable of a program holds. In each case of
+//! `hidden_state.c` a thread changes some of it and main aborts if it meets the change: the failure is found, or the
+//! search says by name what it did not explore.
+
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use tests::heddle::{Home, run};
+use tests::hostile::{BOUND, build};
+use traces::report::{Report, Verdict};
+
+/// The cases whose failure is not found, and a part of what the report says.
+const INCOMPLETE: [(&str, &str); 31] = [
+    ("name_in_proc_read", "`names of threads in /proc`"),
+    ("name_in_proc_written", "`names of threads in /proc`"),
+    ("watch_waiting", "`ioctl`"),
+    ("attribute_by_path", "`setxattr`"),
+    ("attribute_by_descriptor", "`fsetxattr`"),
+    ("limit_met_by_write", "`setrlimit`"),
+    ("limit_met_by_malloc", "`setrlimit`"),
+    ("policy_seen_by_pthread", "`sched_setscheduler`"),
+    ("locked_future", "`mlockall`"),
+    ("allocation_option", "`mallopt`"),
+    ("allocation_counts", "`mallinfo2`"),
+    ("text_of_number", "`l64a`"),
+    ("user_next", "`getpwent`"),
+    ("group_next", "`getgrent`"),
+    ("service_next", "`getservent`"),
+    ("own_call_lseek", "`lseek`"),
+    ("own_call_umask", "`system call"),
+    ("standard_stream_replaced", "`a standard stream that another file replaces`"),
+    ("own_memory_read", "`accesses through /proc/self/mem`"),
+    ("status_of_process", "`the process's own state in /proc`"),
+    ("mapped_in_proc", "`the process's own state in /proc`"),
+    ("semaphore_set", "`semctl`"),
+    ("own_random", "`srandom_r`"),
+    // The failure is seen, and its second run differs.
+    ("pushed_back", "abort was seen once"),
+    ("position_of_stream", "abort was seen once"),
+    ("end_of_stream", "abort was seen once"),
+    ("error_of_stream", "abort was seen once"),
+    ("pending_bytes", "abort was seen once"),
+    ("discarded_bytes", "abort was seen once"),
+    ("locking", "abort was seen once"),
+    ("reopened", "abort was seen once"),
+];
+
+/// What is wrong with the answer for one case, if anything.
+fn check(case: &str) -> Option<String> {
+    let home = Home::new();
+    build(
+        &home,
+        "hidden_state",
+        "program",
+        &["-Wno-deprecated-declarations", "-Wno-uninitialized"],
+    );
+    let options = ["explore", "--json", "--workers", "1", "--max-executions", "1000", "--"];
+    let found = run(home.command([&options[..], &["./program", case]].concat()), BOUND);
+    let report: Report = serde_json::from_str(&found.stdout)
+        .unwrap_or_else(|error| panic!("{case}: {error}\n{}", found.stderr));
+    let says = report.notes.iter().chain([&report.reason]);
+    let named = INCOMPLETE.iter().find(|(name, _)| *name == case);
+    let is_right = match (report.verdict, named) {
+        (Verdict::Bug, _) => true,
+        (Verdict::Incomplete, Some((_, part))) => says.into_iter().any(|one| one.contains(part)),
+        _ => false,
+    };
+    (!is_right)
+        .then(|| format!("{case}: {:?} {} {:?}", report.verdict, report.reason, report.notes))
+}
+
+#[test]
+fn a_failure_by_hidden_state_is_found_or_named() {
+    let home = Home::new();
+    let program = build(
+        &home,
+        "hidden_state",
+        "program",
+        &["-Wno-deprecated-declarations", "-Wno-uninitialized"],
+    );
+    let listed = Command::new(program).output().expect("the program runs");
+    let listed = String::from_utf8(listed.stdout).expect("names are text");
+    let cases: Vec<&str> = listed.lines().collect();
+    assert!(cases.len() > 200, "{cases:?}");
+    assert!(INCOMPLETE.iter().all(|(name, _)| cases.contains(name)), "{cases:?}");
+    let next = AtomicUsize::new(0);
+    let wrong = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Relaxed)) {
+                    let what = check(case);
+                    wrong.lock().expect("no thread panics with the lock").extend(what);
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().expect("no thread panicked");
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
