@@ -77,7 +77,7 @@ pub(super) enum Measure {
     /// The descriptor in this register, and all others that may lead to the same open file: what only calls about
     /// descriptors observe, also of captured output.
     Slot(u8),
-    /// The name of the calling thread, for which its control block stands.
+    /// The name of the calling thread, by the word of its control block.
     OwnName,
     /// All streams, and their open files, from the variable at the operand that leads to the first.
     AllStreams,
