@@ -341,9 +341,9 @@ CASE(message_queue, , (fd = msgget(77, IPC_CREAT | 0600)), msgctl(fd, IPC_RMID, 
 CASE(shared_segment, , (fd = shmget(77, 4096, IPC_CREAT | 0600)), shmctl(fd, IPC_RMID, NULL), shmget(77, 0, 0) >= 0)
 CASE(semaphore_set, fd = semget(IPC_PRIVATE, 1, 0600), semctl(fd, 0, SETVAL, 3), semctl(fd, 0, SETVAL, 0),
      semctl(fd, 0, GETVAL) == 3)
-CASE(named_semaphore, , sem_open("/heddle-x", O_CREAT, 0600, 0), sem_unlink("/heddle-x"),
+CASE(named_semaphore, sem_unlink("/heddle-x"), sem_open("/heddle-x", O_CREAT, 0600, 0), sem_unlink("/heddle-x"),
      sem_open("/heddle-x", 0) != SEM_FAILED)
-CASE(shared_object, , shm_open("/heddle-x", O_CREAT | O_RDWR, 0600), shm_unlink("/heddle-x"),
+CASE(shared_object, shm_unlink("/heddle-x"), shm_open("/heddle-x", O_CREAT | O_RDWR, 0600), shm_unlink("/heddle-x"),
      shm_open("/heddle-x", O_RDWR, 0600) >= 0)
 CASE(temporary_name, , (fd = file("x")), unlink("x"), access("x", R_OK) == 0)
 CASE(wide_token, wcscpy(wide, L"a b c"), wcstok(wide, L" ", &rest), wcscpy(wide, L"a b c"), wide[1] == 0)

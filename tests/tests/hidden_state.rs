@@ -1,7 +1,8 @@
 //! State of the C library and of the kernel that no variable of a program holds. In each case of
-//! `hidden_state.c` a thread changes some of it and main aborts if it meets the change: the failure is found, or the
-//! search says by name what it did not explore.
+//! `hidden_state.c` a thread changes some of it and main aborts if it meets the change: the failure is
+//! found, or the search says by name what it did not explore.
 
+use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -47,14 +48,10 @@ const INCOMPLETE: [(&str, &str); 32] = [
 ];
 
 /// What is wrong with the answer for one case, if anything.
-fn check(case: &str) -> Option<String> {
+fn check(program: &Path, case: &str) -> Option<String> {
     let home = Home::new();
-    build(
-        &home,
-        "hidden_state",
-        "program",
-        &["-Wno-deprecated-declarations", "-Wno-uninitialized"],
-    );
+    // A name of its own beside the files that the case makes.
+    std::os::unix::fs::symlink(program, home.path().join("program")).expect("a link");
     let options = ["explore", "--json", "--workers", "1", "--max-executions", "1000", "--"];
     let found = run(home.command([&options[..], &["./program", case]].concat()), BOUND);
     let report: Report = serde_json::from_str(&found.stdout)
@@ -79,7 +76,7 @@ fn a_failure_by_hidden_state_is_found_or_named() {
         "program",
         &["-Wno-deprecated-declarations", "-Wno-uninitialized"],
     );
-    let listed = Command::new(program).output().expect("the program runs");
+    let listed = Command::new(&program).output().expect("the program runs");
     let listed = String::from_utf8(listed.stdout).expect("names are text");
     let cases: Vec<&str> = listed.lines().collect();
     assert!(cases.len() > 200, "{cases:?}");
@@ -90,7 +87,7 @@ fn a_failure_by_hidden_state_is_found_or_named() {
         for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Relaxed)) {
-                    let what = check(case);
+                    let what = check(&program, case);
                     wrong.lock().expect("no thread panics with the lock").extend(what);
                 }
             });
