@@ -100,9 +100,9 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
         }
         libc::SYS_nanosleep => time::sleep(args[0], args[1], None, site),
         libc::SYS_clock_nanosleep => time::sleep(args[2], args[3], Some((args[0], args[1])), site),
-        libc::SYS_clock_gettime => time::clock_gettime(args[0], args[1]),
-        libc::SYS_gettimeofday => time::gettimeofday(args[0]),
-        libc::SYS_time => time::time(args[0]),
+        libc::SYS_clock_gettime => time::clock_gettime(args[0], args[1], None),
+        libc::SYS_gettimeofday => time::gettimeofday(args[0], None),
+        libc::SYS_time => time::time(args[0], None),
         libc::SYS_times => time::times(args[0]),
         libc::SYS_getrusage => time::getrusage(args[0], args[1]),
         libc::SYS_sysinfo => time::sysinfo(args[0]),

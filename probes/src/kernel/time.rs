@@ -3,6 +3,7 @@
 use crate::primitives::attributes;
 use crate::primitives::cancel;
 use crate::schedule::scheduler::point;
+use crate::schedule::shown_times;
 use crate::schedule::stall;
 use crate::state::clock::{
     self, MONOTONIC_START, SECOND, is_span, nanoseconds, now, reach_monotonic, since_start, start,
@@ -84,19 +85,25 @@ pub(crate) fn sleep(request: u64, rest: u64, clock: Option<(u64, u64)>, site: u6
     0
 }
 
-fn read(clock: c_int) -> u64 {
-    // A loop may depend on the time that passes.
-    stall::makes_progress();
-    start(clock) + clock::read()
+/// Reads a clock for a call from `caller`, if that is known.
+fn read(clock: c_int, caller: Option<u64>) -> u64 {
+    let now = start(clock) + clock::read();
+    // A loop may depend on the processor time that passes, or on what a library makes of the time.
+    if start(clock) != 0 && caller.is_some_and(shown_times::are_followed) {
+        stall::reads_clock();
+    } else {
+        stall::makes_progress();
+    }
+    now
 }
 
 /// The system call `clock_gettime`.
-pub(crate) fn clock_gettime(clock: u64, to: u64) -> i64 {
+pub(crate) fn clock_gettime(clock: u64, to: u64, caller: Option<u64>) -> i64 {
     let clock = clock as c_int;
     if is_of_descriptor(clock) || !exists(clock) {
         return -i64::from(libc::EINVAL);
     }
-    let now = read(clock);
+    let now = read(clock, caller);
     // SAFETY: the caller passes a valid `timespec`; an invalid one faults here as it would in the
     // vDSO.
     unsafe {
@@ -109,8 +116,8 @@ pub(crate) fn clock_gettime(clock: u64, to: u64) -> i64 {
 }
 
 /// The system call `gettimeofday`.
-pub(crate) fn gettimeofday(to: u64) -> i64 {
-    let now = read(libc::CLOCK_REALTIME);
+pub(crate) fn gettimeofday(to: u64, caller: Option<u64>) -> i64 {
+    let now = read(libc::CLOCK_REALTIME, caller);
     if to != 0 {
         // SAFETY: the caller passes a valid `timeval` or null.
         unsafe {
@@ -124,8 +131,8 @@ pub(crate) fn gettimeofday(to: u64) -> i64 {
 }
 
 /// The system call `time`.
-pub(crate) fn time(to: u64) -> i64 {
-    let now = (read(libc::CLOCK_REALTIME) / SECOND) as i64;
+pub(crate) fn time(to: u64, caller: Option<u64>) -> i64 {
+    let now = (read(libc::CLOCK_REALTIME, caller) / SECOND) as i64;
     if to != 0 {
         // SAFETY: the caller passes a valid word or null.
         unsafe { (to as *mut i64).write(now) };
@@ -136,7 +143,7 @@ pub(crate) fn time(to: u64) -> i64 {
 /// The system call `times`: all time counts as the program's user time.
 pub(crate) fn times(to: u64) -> i64 {
     const TICK: u64 = SECOND / 100;
-    let now = read(libc::CLOCK_MONOTONIC);
+    let now = read(libc::CLOCK_MONOTONIC, None);
     if to != 0 {
         let own = ((now - MONOTONIC_START) / TICK) as i64;
         // SAFETY: the caller passes a valid `tms` or null.
@@ -158,7 +165,7 @@ pub(crate) fn getrusage(who: u64, to: u64) -> i64 {
     // SAFETY: the kernel checks the program's buffer.
     let result = unsafe { raw::call!(libc::SYS_getrusage, who, to) };
     if result == 0 {
-        let now = read(libc::CLOCK_PROCESS_CPUTIME_ID);
+        let now = read(libc::CLOCK_PROCESS_CPUTIME_ID, None);
         // SAFETY: the kernel just wrote an `rusage` there, so it is mapped and writable.
         unsafe {
             let usage = &mut *(to as *mut libc::rusage);
@@ -182,7 +189,7 @@ pub(crate) fn sysinfo(to: u64) -> i64 {
         // SAFETY: the kernel just wrote a `sysinfo` there, so it is mapped and writable.
         unsafe {
             let info = &mut *(to as *mut libc::sysinfo);
-            info.uptime = (read(libc::CLOCK_MONOTONIC) / SECOND) as i64;
+            info.uptime = (read(libc::CLOCK_MONOTONIC, None) / SECOND) as i64;
             info.loads = [0; 3];
             info.procs = 1;
         }
@@ -211,7 +218,7 @@ interpose! {
             return unsafe { real!(clock_gettime(clock, to)
                 as fn(c_int, *mut libc::timespec) -> c_int) };
         }
-        answer(self::clock_gettime(clock as u64, to as u64))
+        answer(self::clock_gettime(clock as u64, to as u64, Some(site())))
     }
 
     fn gettimeofday(to: *mut libc::timeval, zone: *mut c_void) -> c_int {
@@ -219,14 +226,14 @@ interpose! {
             return unsafe { real!(gettimeofday(to, zone)
                 as fn(*mut libc::timeval, *mut c_void) -> c_int) };
         }
-        answer(self::gettimeofday(to as u64))
+        answer(self::gettimeofday(to as u64, Some(site())))
     }
 
     fn time(to: *mut i64) -> i64 {
         if !on_fiber() {
             return unsafe { real!(time(to) as fn(*mut i64) -> i64) };
         }
-        self::time(to as u64)
+        self::time(to as u64, Some(site()))
     }
 
     fn timespec_get(to: *mut libc::timespec, base: c_int) -> c_int {
@@ -238,7 +245,7 @@ interpose! {
         if base != TIME_UTC {
             return 0;
         }
-        self::clock_gettime(libc::CLOCK_REALTIME as u64, to as u64);
+        self::clock_gettime(libc::CLOCK_REALTIME as u64, to as u64, Some(site()));
         base
     }
 

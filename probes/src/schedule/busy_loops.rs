@@ -51,8 +51,12 @@ pub(crate) fn process_ends() {
 /// An access that is no step. `counts`: whether it counts for the detection of waiting.
 pub(crate) fn no_step(access: &Access, counts: bool) {
     // The state of a task in a spin loop with steps does not include what it writes elsewhere.
-    if POINTS.watched.get() && access.writes && !is_on_own_stack(access) {
-        crate::schedule::stall::record_write();
+    if POINTS.watched.get() && !is_on_own_stack(access) {
+        if access.writes {
+            crate::schedule::stall::record_write();
+        } else {
+            crate::schedule::stall::record_read(access.address, access.size);
+        }
     }
     if counts {
         watch_for_waiting(access);

@@ -10,5 +10,6 @@ pub(crate) mod prefix_steps;
 pub(crate) mod program_predicates;
 pub(crate) mod scheduler;
 pub(crate) mod scope;
+pub(crate) mod shown_times;
 pub(crate) mod stall;
 pub(crate) mod time;

@@ -5,6 +5,7 @@ use crate::detect::atoms;
 use crate::detect::learned_points;
 use crate::fiber::switch;
 use crate::schedule::deadlock;
+use crate::schedule::shown_times;
 use crate::state::locks;
 use crate::state::root::root;
 use crate::state::task::{Lifecycle, Task};
@@ -31,6 +32,8 @@ struct Step {
     /// Whether the task saw something that differs each time (such as the clock), or acted outside
     /// the program.
     makes_progress: Cell<bool>,
+    /// Whether the task read a clock whose times are recognised in its state.
+    reads_clock: Cell<bool>,
     /// Whether [`crate::state::root::Root::poll_finder`] observes the execution.
     finds_polls: Cell<bool>,
 }
@@ -42,6 +45,7 @@ static STEP: Step = Step {
     effect: Cell::new(None),
     before: Cell::new(None),
     makes_progress: Cell::new(false),
+    reads_clock: Cell::new(false),
     finds_polls: Cell::new(false),
 };
 
@@ -50,6 +54,7 @@ pub(crate) fn begin() {
     STEP.effect.set(None);
     STEP.before.set(None);
     STEP.makes_progress.set(false);
+    STEP.reads_clock.set(false);
     let root = root();
     let (blind, known) = (!access::are_on(), learned_points::has_lock_polls());
     root.stalls.borrow().begin(blind, known);
@@ -70,6 +75,7 @@ pub(crate) struct Saved {
     objects: Vec<u64>,
     before: Option<(u64, [u64; 2])>,
     makes_progress: bool,
+    reads_clock: bool,
     /// None if they are as at the beginning of an execution.
     stalls: Option<SpinDetector>,
     alike: Option<RepeatedReads>,
@@ -84,6 +90,7 @@ pub(crate) fn save() -> Saved {
         objects: root().step_objects.cloned(),
         before: STEP.before.get(),
         makes_progress: STEP.makes_progress.get(),
+        reads_clock: STEP.reads_clock.get(),
         stalls: Some(root().stalls.cloned()).filter(|stalls| !stalls.is_new()),
         alike: Some(root().alike.cloned()).filter(|alike| !alike.is_new()),
     }
@@ -96,6 +103,7 @@ pub(crate) fn restore(saved: &Saved) {
     root().step_objects.borrow().clone_from(&saved.objects);
     STEP.before.set(saved.before);
     STEP.makes_progress.set(saved.makes_progress);
+    STEP.reads_clock.set(saved.reads_clock);
     if let Some(stalls) = &saved.stalls {
         root().stalls.borrow().clone_from(stalls);
     }
@@ -133,12 +141,16 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
             _ => effect,
         };
         let makes_progress = STEP.makes_progress.replace(false);
+        let reads_clock = STEP.reads_clock.replace(false);
         let objects = root().step_objects.borrow();
         let record = |detector: &mut SpinDetector| {
             if makes_progress {
                 detector.record_progress(task);
             }
             detector.record_step(task, effect, &objects);
+            if reads_clock {
+                detector.record_clock(task);
+            }
         };
         if stalls.is_active() {
             record(stalls);
@@ -167,6 +179,24 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
                 STEP.finds_polls.set(false);
             }
         }
+    }
+}
+
+/// The running task reads the calendar or the monotonic clock, whose times are recognised in its
+/// state ([`shown_times`]), so that a loop that only looks at the clock can be seen to wait.
+pub(crate) fn reads_clock() {
+    match root().slack {
+        Some(_) => STEP.reads_clock.set(true),
+        None => makes_progress(),
+    }
+}
+
+/// The running task, which may be in a loop, reads outside a step: if the memory holds a time, the
+/// loop may end when that time has come.
+pub(crate) fn record_read(address: u64, size: u64) {
+    let task = TaskId(world().current.get());
+    if shown_times::is_at(task, address, size) {
+        makes_progress();
     }
 }
 
@@ -209,10 +239,16 @@ fn state(task: &Task) -> u64 {
     // SAFETY: the range is from the stack pointer of the parked task, or from an address above it,
     // up to at most its outermost frame, all of which is mapped, and the task does not run.
     let words = unsafe { &*words };
-    words.iter().chain(&registers).fold(from, |hash, &word| {
+    let add = |hash: u64, word: u64| {
         let x = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         x ^ (x >> 29)
-    })
+    };
+    let number = TaskId(world().current.get());
+    if shown_times::read_clock(number) {
+        let hash = shown_times::fold(words, from, number, add);
+        return shown_times::fold(&registers, hash, number, add);
+    }
+    words.iter().chain(&registers).fold(from, |hash, &word| add(hash, word))
 }
 
 /// Sixteen bytes of the program's memory, from the start of the eight-byte granule at this address.
@@ -243,18 +279,29 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     STEP.before.set(None);
     let effect = match operation {
         O::Yield | O::Sleep | O::TestCancel => Effect::None,
-        O::Read | O::Await => looked,
+        O::Read | O::Await => {
+            if shown_times::is_at(TaskId(number), address, 8) {
+                STEP.makes_progress.set(true);
+            }
+            looked
+        }
         O::Update => {
             if stalls.is_at_known_site(TaskId(number)) {
                 STEP.before.set(Some((address, peek(address))));
             }
             changed
         }
-        O::SemTryWait => unless(would_succeed()),
+        // A handler or a cancellation runs instead of the operation.
+        _ if task.alerts.get() != 0 => changed,
+        O::SemTryWait | O::SemTimedWait => unless(would_succeed()),
         O::TryLock | O::TryReadLock | O::TryWriteLock | O::SpinTryLock if would_succeed() => {
             Effect::Acquired { lock: object, tried: true }
         }
+        O::TimedLock | O::TimedReadLock if would_succeed() => {
+            Effect::Acquired { lock: object, tried: true }
+        }
         O::TryLock | O::TryReadLock | O::TryWriteLock | O::SpinTryLock => Effect::Tried(object),
+        O::TimedLock | O::TimedReadLock => Effect::Tried(object),
         O::Lock | O::ReadLock | O::WriteLock | O::SpinLock => {
             Effect::Acquired { lock: object, tried: false }
         }

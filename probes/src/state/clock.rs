@@ -15,7 +15,7 @@ pub(crate) const SECOND: u64 = 1_000_000_000;
 pub(crate) const MONOTONIC_START: u64 = 1_000_000 * SECOND;
 
 /// The start of the calendar: 2026-01-01 00:00:00 UTC.
-const REALTIME_START: u64 = 1_767_225_600 * SECOND;
+pub(crate) const REALTIME_START: u64 = 1_767_225_600 * SECOND;
 
 fn me() -> TaskId {
     TaskId(world().current.get())
@@ -33,6 +33,13 @@ fn moment() -> Option<Moment> {
 /// Nanoseconds since the clock's start, as the running task sees them.
 pub(crate) fn now() -> u64 {
     moment().map_or_else(|| world().clock.get(), Moment::now)
+}
+
+/// Whether the task's time includes a reading of a clock, and its time.
+pub(crate) fn shown_to(task: TaskId) -> Option<u64> {
+    let _slack = root().slack?;
+    let moment = root().time.borrow().clocks.of(task);
+    (moment.readings > 0).then(|| moment.now())
 }
 
 /// The running task reads the clock, which takes time.

@@ -86,7 +86,11 @@ impl PendingOperation {
     /// choice, so they hide nothing.)
     #[must_use]
     pub fn hides_something(&self) -> bool {
-        let times_out = self.has_timeout && self.operation != Operation::SpuriousWake;
+        // Timed locks and timed waits are compared with all schedules (`simulation/timed.rs`); the
+        // others are not.
+        use Operation as O;
+        let times_out = self.has_timeout
+            && !matches!(self.operation, O::SpuriousWake | O::TimedLock | O::TimedWake);
         let signals = matches!(self.operation, Operation::Kill | Operation::Handler);
         self.prefers_writers || self.awaits_unknown || times_out || signals
     }

@@ -124,6 +124,8 @@ struct Watch {
     held: Vec<u64>,
     /// The number of its unobserved writes when it was last at a site where it might spin.
     writes_at_site: u32,
+    /// Whether it read a clock since its first remembered visit.
+    read_clock: bool,
 }
 
 /// The trial before a livelock is reported: which task runs, from which site, and how often.
@@ -147,7 +149,7 @@ pub struct SpinDetector {
     /// Whether steps may change memory that is not observed: then any step of another task ends the
     /// spinning.
     blind: bool,
-    /// Whether loops that look under a lock are recognised.
+    /// Whether loops that look under a lock or at a clock are recognised.
     sees_lock_polls: bool,
     /// Whether such a loop was found.
     found_lock_poll: bool,
@@ -181,7 +183,7 @@ fn may_fail(operation: Operation) -> bool {
     matches!(
         operation,
         O::TryLock | O::SemTryWait | O::TryReadLock | O::TryWriteLock | O::SpinTryLock | O::Update
-    )
+    ) || matches!(operation, O::TimedLock | O::TimedReadLock | O::SemTimedWait)
 }
 
 /// Whether the operation acquires a lock, and waits until that is possible.
@@ -393,16 +395,29 @@ impl SpinDetector {
                 watch.stalled = true;
                 self.count += 1;
                 self.counts |= wrote;
-                self.found_lock_poll |= looks_under_lock;
+                self.found_lock_poll |= looks_under_lock || watch.read_clock;
             }
             _ => {}
         }
     }
 
-    /// Whether a task waited in a loop that looks under a lock.
+    /// Whether a task waited in a loop that looks under a lock or at a clock.
     #[must_use]
     pub fn found_lock_poll(&self) -> bool {
         self.found_lock_poll
+    }
+
+    /// The task read a clock, in its last step or after it. The state that [`SpinDetector::arrive`]
+    /// compares has to be the same in two iterations that differ in the time only. A loop that ends
+    /// at a time may find that time in other memory, so all accesses have to be observed, as for
+    /// loops that look under a lock.
+    pub fn record_clock(&mut self, task: TaskId) {
+        if !self.sees_lock_polls {
+            return self.record_progress(task);
+        }
+        if let Some(watch) = self.tasks.get_mut(task.index()) {
+            watch.read_clock = true;
+        }
     }
 
     /// Whether the detector remembers visits of the task.
@@ -508,7 +523,7 @@ impl SpinDetector {
         watch.reads.clear();
         watch.awaited.clear();
         watch.held.clear();
-        watch.circles = false;
+        (watch.circles, watch.read_clock) = (false, false);
         if self.trial.is_some_and(|trial| trial.task == task) {
             self.end_trial();
         }

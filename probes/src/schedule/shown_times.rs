@@ -1,0 +1,118 @@
+//! Times that the program read from a clock, among the words of its memory.
+//!
+//! Two states of a task that differ only in that all times are later by the same amount lead to the
+//! same steps, later by that amount. So the state of a task that waits in a loop is compared with
+//! each time replaced by its distance from the task's present time: a time limit that each iteration
+//! computes anew is the same distance away, and one that was computed before the loop comes nearer.
+//!
+//! A word counts as a time if it lies within a day of the present time of the calendar or the
+//! monotonic clock, in a unit that programs use. If that is wrong, the number is replaced by another
+//! one, which differs wherever the number did; only a coincidence of two such changes could hide one.
+//! The distance is exact, in nanoseconds, also for a time in a coarser unit: a time limit in seconds
+//! would otherwise seem to stay as far away.
+
+use crate::state::clock::{self, MONOTONIC_START, REALTIME_START, SECOND};
+use std::cell::Cell;
+use std::ffi::CStr;
+use traces::TaskId;
+
+const DAY: u64 = 86_400;
+
+/// The last callers of functions that read a clock, and whether what they do with it is followed.
+struct Callers([Cell<(u64, bool)>; 8]);
+// SAFETY: `Cell`s hand out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for Callers {}
+static CALLERS: Callers = Callers([const { Cell::new((0, false)) }; 8]);
+
+/// Whether the use of the time that a call from `site` reads is observed: in the program's own
+/// code, and in the C++ library, which passes it on. Other libraries may store a time that no access
+/// of the program shows, and return the time since then.
+pub(crate) fn are_followed(site: u64) -> bool {
+    if let Some((_, are)) = CALLERS.0.iter().map(Cell::get).find(|(known, _)| *known == site) {
+        return are;
+    }
+    // SAFETY: `info` is plain data, and the loader only writes it.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: `info` is valid for the call; any address may be asked for.
+    let is_known = unsafe { libc::dladdr(site as *const _, &raw mut info) } != 0;
+    let are = is_known && !info.dli_fname.is_null() && {
+        // SAFETY: the loader returned the name of a loaded object, which is a C string.
+        let name = unsafe { CStr::from_ptr(info.dli_fname) }.to_bytes();
+        let is_system = SYSTEM.iter().any(|folder| name.starts_with(folder));
+        !is_system || name.windows(CXX.len()).any(|part| part == CXX)
+    };
+    let free = CALLERS.0.iter().find(|known| known.get().0 == 0).unwrap_or(&CALLERS.0[0]);
+    free.set((site, are));
+    are
+}
+
+/// Directories of system libraries, and the name of the C++ library.
+const SYSTEM: [&[u8]; 4] = [b"/lib/", b"/lib64/", b"/usr/lib/", b"/usr/lib64/"];
+const CXX: &[u8] = b"libstdc++";
+
+/// Whether the task, or a task on whose steps it depends, has read a clock.
+pub(crate) fn read_clock(task: TaskId) -> bool {
+    clock::shown_to(task).is_some()
+}
+
+/// The unit in which `word` would be a time near `now` (nanoseconds since a clock's epoch): how many
+/// nanoseconds one is.
+fn unit(word: u64, now: u64) -> Option<u64> {
+    let units = [SECOND, 1_000_000, 1_000, 1];
+    units.into_iter().find(|&unit| word.abs_diff(now / unit) <= DAY * (SECOND / unit))
+}
+
+/// Whether a word may be a time near `now` that the program converted: seconds in half a word, or a
+/// floating-point number.
+fn is_converted(word: u64, now: u64) -> bool {
+    let halves = [word & u64::from(u32::MAX), word >> 32];
+    let is_near = |seconds: u64| seconds.abs_diff(now / SECOND) <= DAY;
+    halves.into_iter().any(is_near) || unit(f64::from_bits(word) as u64, now).is_some()
+}
+
+/// Adds words of a task's state to a hash, with each time replaced by its distance from now.
+pub(crate) fn fold(words: &[u64], hash: u64, task: TaskId, add: impl Fn(u64, u64) -> u64) -> u64 {
+    let Some(shown) = clock::shown_to(task) else {
+        return words.iter().fold(hash, |hash, &word| add(hash, word));
+    };
+    let (mut hash, mut at) = (hash, 0);
+    while let Some(&word) = words.get(at) {
+        at += 1;
+        let epochs = [REALTIME_START, MONOTONIC_START].map(|start| start + shown);
+        let found = epochs.iter().find_map(|&now| unit(word, now).map(|unit| (now, unit)));
+        let Some((now, unit)) = found else {
+            hash = add(hash, word);
+            // No two states with such numbers are equal: the clock has advanced.
+            if epochs.iter().any(|&now| is_converted(word, now)) {
+                hash = add(hash, shown);
+            }
+            continue;
+        };
+        let mut time = word.wrapping_mul(unit);
+        // The two parts of a `timespec`.
+        if let Some(&part) = words.get(at).filter(|&&part| unit == SECOND && part < SECOND) {
+            at += 1;
+            time = time.wrapping_add(part);
+        }
+        hash = add(add(hash, unit), time.wrapping_sub(now));
+    }
+    hash
+}
+
+/// Whether the program's memory at this address holds a time.
+pub(crate) fn is_at(task: TaskId, address: u64, size: u64) -> bool {
+    let Some(shown) = clock::shown_to(task) else { return false };
+    let is_near = |word: u64| {
+        let epochs = [REALTIME_START, MONOTONIC_START].map(|start| start + shown);
+        epochs.iter().any(|&now| unit(word, now).is_some() || is_converted(word, now))
+    };
+    let address = address & !3;
+    // SAFETY: the program accesses this memory next, or the same access succeeded before. The words
+    // lie in the accessed one.
+    let half = |at: u64| u64::from(unsafe { (at as *const u32).read_volatile() });
+    if size < 8 {
+        return size == 4 && is_near(half(address));
+    }
+    let words = (0..size.min(64) / 8).map(|number| address + 8 * number);
+    words.into_iter().any(|at| is_near(half(at) | half(at + 4) << 32))
+}
