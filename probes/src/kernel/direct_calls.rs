@@ -33,7 +33,7 @@ pub(crate) fn observe(number: i64, args: [u64; 6], site: u64) {
             | libc::SYS_write
             | libc::SYS_pwrite64
             | libc::SYS_sendto
-    ) && let Some(word) = open_files::of_system_call(args[0])
+    ) && let Some(word) = open_files::open_file(args[0])
     {
         access(word, 8, number != libc::SYS_pread64, site);
     }

@@ -1,8 +1,8 @@
 //! Which open file a call of a library function uses, and the word that represents its state.
 //!
-//! Descriptors that lead to the same file, directory or socket share a word, so that a write through one and a read through the
-//! other depend on each other: the word of the lowest of them. Closing a descriptor is an access to that word
-//! as well, since afterwards it may be another.
+//! Descriptors that lead to the same file, directory or socket share a word, so that a write through one
+//! and a read through the other depend on each other: the word of the lowest of them. Closing a descriptor is
+//! an access to that word as well, since afterwards it may be another.
 
 use crate::state::world::world;
 use crate::sys::raw;
@@ -19,7 +19,7 @@ static WORDS: [u64; DESCRIPTORS] = [0; DESCRIPTORS];
 
 /// The word that represents the open file of a descriptor; none if the program's output there is captured for
 /// each task, so that no task observes it.
-pub(super) fn open_file(descriptor: u64) -> Option<u64> {
+pub(crate) fn open_file(descriptor: u64) -> Option<u64> {
     let descriptor = descriptor as u32 as i32;
     if world().is_captured(descriptor as u32 as u64) {
         return None;
@@ -33,8 +33,8 @@ pub(super) fn open_file(descriptor: u64) -> Option<u64> {
     Some(word(same.unwrap_or(descriptor)))
 }
 
-/// Whether the program has duplicated a descriptor, in any execution of this process: before the first time there is
-/// nothing to look for.
+/// Whether the program has duplicated a descriptor, in any execution of this process: before that no two
+/// descriptors but those of files share a state.
 struct Duplicates(Cell<bool>);
 
 // SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
@@ -56,11 +56,6 @@ fn is_duplicate(one: i32, other: i32) -> bool {
         let process = raw::call!(libc::SYS_getpid);
         raw::call!(libc::SYS_kcmp, process, process, FILE, one, other) == 0
     }
-}
-
-/// The word of an open file that a system call uses which the program makes itself.
-pub(crate) fn of_system_call(descriptor: u64) -> Option<u64> {
-    open_file(descriptor)
 }
 
 /// The words of a descriptor and of all others that may lead to the same open file. Duplicates of a descriptor
@@ -102,8 +97,9 @@ fn word(descriptor: i32) -> u64 {
 /// The device and the number of a file.
 type File = (u64, u64);
 
-/// None if it is no regular file, directory or socket. The ends of a pipe are one file, too, but a transfer through
-/// it depends on the other end by the model of the call; event counters and timers all share one number.
+/// None if it is no regular file, directory or socket. The ends of a pipe are one file, too, but a transfer
+/// through it depends on the other end by the model of the call; event counters and timers all share one
+/// number.
 fn file_of(status: &libc::stat) -> Option<File> {
     let has_number =
         matches!(status.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFDIR | libc::S_IFSOCK);
