@@ -6,6 +6,7 @@ pub mod heddle;
 pub mod hostile;
 pub mod oracle;
 pub mod pages;
+pub mod parallel;
 pub mod predicates;
 pub mod rows;
 pub mod rpc;

@@ -7,10 +7,9 @@
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tests::heddle::{Home, run};
+use tests::parallel::check_all;
 use traces::report::{Report, Verdict};
 
 #[derive(Debug, Deserialize)]
@@ -154,22 +153,7 @@ fn check(claim: &Claim) -> Option<String> {
 
 #[test]
 fn every_claim_gets_the_answer_of_the_manifest() {
-    let claims = manifest().claim;
-    let next = AtomicUsize::new(0);
-    let wrong = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
-            scope.spawn(|| {
-                while let Some(claim) = claims.get(next.fetch_add(1, Relaxed)) {
-                    if let Some(what) = check(claim) {
-                        wrong.lock().expect("no thread panics with the lock").push(what);
-                    }
-                }
-            });
-        }
-    });
-    let wrong = wrong.into_inner().expect("no thread panicked");
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), claims.len(), wrong.join("\n"));
+    check_all(&manifest().claim, check);
 }
 
 #[test]

@@ -4,10 +4,9 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tests::heddle::{Home, run};
 use tests::hostile::{BOUND, build};
+use tests::parallel::check_all;
 use traces::report::{Report, Verdict};
 
 /// The cases whose failure is not found, and a part of what the report says.
@@ -81,18 +80,5 @@ fn a_failure_by_hidden_state_is_found_or_named() {
     let cases: Vec<&str> = listed.lines().collect();
     assert!(cases.len() > 200, "{cases:?}");
     assert!(INCOMPLETE.iter().all(|(name, _)| cases.contains(name)), "{cases:?}");
-    let next = AtomicUsize::new(0);
-    let wrong = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
-            scope.spawn(|| {
-                while let Some(case) = cases.get(next.fetch_add(1, Relaxed)) {
-                    let what = check(&program, case);
-                    wrong.lock().expect("no thread panics with the lock").extend(what);
-                }
-            });
-        }
-    });
-    let wrong = wrong.into_inner().expect("no thread panicked");
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+    check_all(&cases, |case| check(&program, case));
 }
