@@ -107,8 +107,8 @@ pub(super) fn socket_path(address: u64, len: u64) -> Option<u64> {
     is_path.then_some(address + PATH)
 }
 
-/// The path of a call, from the root, if all executions share what is there: neither a file that is
-/// restored for each of them, nor one that shows the kernel's state.
+/// The path of a call, from the root, if all executions share what is there whatever the [`FilePolicy`]:
+/// neither a file below the working directory, nor one that shows the kernel's state.
 pub(super) fn shared_path(directory: u64, path: u64) -> Option<Vec<u8>> {
     if path == 0 {
         return None;
@@ -119,10 +119,8 @@ pub(super) fn shared_path(directory: u64, path: u64) -> Option<Vec<u8>> {
     let is_device = path.starts_with(b"/dev/") && !path.starts_with(b"/dev/shm/");
     // SAFETY: written before the program's code ran, and not again.
     let (own, len) = unsafe { &*DIRECTORY.0.get() };
-    let is_restored = header().files.load(Relaxed) != FilePolicy::Shared.code()
-        && *len > 0
-        && path.starts_with(&own[..*len]);
-    (!is_kernel && !is_device && !is_restored).then_some(path)
+    let is_below = *len > 0 && path.starts_with(&own[..*len]);
+    (!is_kernel && !is_device && !is_below).then_some(path)
 }
 
 /// A path from the root, without `.` and `..`; none if it is relative to something unknown.

@@ -4,7 +4,7 @@
 //! earlier execution left does something else: it takes the other branch, and threads that it starts only
 //! without the file run in the first execution alone. So each change of a file that outlives its execution
 //! is named, and the search is not complete. Files below the working directory are restored
-//! ([`changed_files`](crate::kernel::changed_files)), unless executions share it.
+//! ([`changed_files`](crate::kernel::changed_files)), unless the user shares them (`--scratch=never`).
 //!
 //! A file that is written from its beginning (`O_TRUNC`, or the target of `rename`) is the same after each
 //! execution, so it counts only if an execution read the path before that.
