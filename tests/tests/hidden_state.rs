@@ -10,7 +10,7 @@ use tests::parallel::check_all;
 use traces::report::{Report, Verdict};
 
 /// The cases whose failure is not found, and a part of what the report says.
-const INCOMPLETE: [(&str, &str); 32] = [
+const INCOMPLETE: [(&str, &str); 24] = [
     ("name_in_proc_read", "`names of threads in /proc`"),
     ("name_in_proc_written", "`names of threads in /proc`"),
     ("watch_waiting", "`ioctl`"),
@@ -35,15 +35,6 @@ const INCOMPLETE: [(&str, &str); 32] = [
     ("mapped_in_proc", "`the process's own state in /proc`"),
     ("semaphore_set", "`semctl`"),
     ("own_random", "`srandom_r`"),
-    // The failure is seen, and its second run differs.
-    ("pushed_back", "abort was seen once"),
-    ("position_of_stream", "abort was seen once"),
-    ("end_of_stream", "abort was seen once"),
-    ("error_of_stream", "abort was seen once"),
-    ("pending_bytes", "abort was seen once"),
-    ("discarded_bytes", "abort was seen once"),
-    ("locking", "abort was seen once"),
-    ("reopened", "abort was seen once"),
 ];
 
 /// What is wrong with the answer for one case, if anything.

@@ -5,7 +5,9 @@
 //! is represented by a word of the runtime, so that everything that follows from accesses (conflicts,
 //! scheduling points, dependences) follows for it as well.
 
+use crate::detect::access::peek;
 use crate::instrument::binary::operand::{Measure, NONE, Operand, When};
+use crate::sys::real;
 use std::collections::HashMap;
 use std::ffi::CStr;
 
@@ -313,11 +315,27 @@ const VARIABLES: [(&CStr, u64); 9] = [
     (c"signgam", 4),
 ];
 
-/// The structure that `gmtime` and `localtime` return, which programs read themselves.
+/// The structure that `gmtime` and `localtime` return, which programs read themselves. Both only pass its
+/// address on; a call of them would read the time zone, and allocate that in the program's heap.
 fn broken_down_time() -> (u64, u64) {
-    // SAFETY: `gmtime` reads the local variable, and returns the address of a static structure.
-    let time = unsafe { libc::gmtime(&raw const EPOCH) };
-    (time as u64, size_of::<libc::tm>() as u64)
+    let time = passed_on_third(c"gmtime").unwrap_or_else(|| {
+        // SAFETY: `gmtime` reads the constant, and returns the address of a static structure.
+        unsafe { libc::gmtime(&raw const EPOCH) as u64 }
+    });
+    (time, size_of::<libc::tm>() as u64)
+}
+
+/// The address that a short function of the library passes on as the third argument.
+pub(super) fn passed_on_third(function: &CStr) -> Option<u64> {
+    const LONGEST: u64 = 16;
+    /// `lea rdx, [rip + distance]`
+    const LOAD: [u8; 3] = [0x48, 0x8d, 0x15];
+    let function = real::find(function, None) as u64;
+    let byte = |at: u64| peek(at, 1) as u8;
+    let is_load = |&at: &u64| (0..3).all(|index| byte(at + index) == LOAD[index as usize]);
+    let load = (function..function + LONGEST).find(is_load).filter(|_| function != 0)?;
+    let distance = peek(load + 3, 4) as u32 as i32;
+    Some((load + 7).wrapping_add_signed(distance.into()))
 }
 
 /// The text that `asctime` and `ctime` return.
