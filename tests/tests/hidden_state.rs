@@ -40,7 +40,7 @@ const INCOMPLETE: [(&str, &str); 24] = [
 /// What is wrong with the answer for one case, if anything.
 fn check(program: &Path, case: &str) -> Option<String> {
     let home = Home::new();
-    // A name of its own beside the files that the case makes.
+    // Each case has another directory for the files that it makes.
     std::os::unix::fs::symlink(program, home.path().join("program")).expect("a link");
     let options = ["explore", "--json", "--workers", "1", "--max-executions", "1000", "--"];
     let found = run(home.command([&options[..], &["./program", case]].concat()), BOUND);
