@@ -5,9 +5,7 @@
 //! is represented by a word of the runtime, so that everything that follows from accesses (conflicts,
 //! scheduling points, dependences) follows for it as well.
 
-use crate::detect::access::peek;
 use crate::instrument::binary::operand::{Measure, NONE, Operand, When};
-use crate::sys::real;
 use std::collections::HashMap;
 use std::ffi::CStr;
 
@@ -69,6 +67,8 @@ pub(super) struct Catalogue {
     token: Option<u64>,
     /// The address of the variable that leads to the first stream.
     streams: Option<u64>,
+    /// The address of the structure that `gmtime` and `localtime` fill in.
+    time: Option<u64>,
 }
 
 impl Catalogue {
@@ -85,7 +85,7 @@ impl Catalogue {
             .collect();
         states.sort_unstable();
         states.dedup();
-        Catalogue { functions, states, used: Vec::new(), token: None, streams: None }
+        Catalogue { functions, states, used: Vec::new(), token: None, streams: None, time: None }
     }
 
     /// With the address of the variable in which `strtok` keeps where it continues, if it is known.
@@ -96,6 +96,11 @@ impl Catalogue {
     /// With the address of the variable that leads to the first stream, if it is known.
     pub(super) fn with_streams(self, streams: Option<u64>) -> Catalogue {
         Catalogue { streams, ..self }
+    }
+
+    /// With the address of the structure that `gmtime` fills in, if it is known.
+    pub(super) fn with_time(self, time: Option<u64>) -> Catalogue {
+        Catalogue { time, ..self }
     }
 
     /// Functions that access a variable of the library are then also taken to access the program's, if
@@ -198,7 +203,7 @@ impl Catalogue {
         match access {
             "state" => {
                 if of == "tm" {
-                    (operand.displacement, operand.size) = broken_down_time();
+                    (operand.displacement, operand.size) = broken_down_time(self.time);
                 } else if of == "asctime" {
                     (operand.displacement, operand.size) = time_as_text();
                 } else if of == "lconv" {
@@ -315,27 +320,14 @@ const VARIABLES: [(&CStr, u64); 9] = [
     (c"signgam", 4),
 ];
 
-/// The structure that `gmtime` and `localtime` return, which programs read themselves. Both only pass its
-/// address on; a call of them would read the time zone, and allocate that in the program's heap.
-fn broken_down_time() -> (u64, u64) {
-    let time = passed_on_third(c"gmtime").unwrap_or_else(|| {
+/// The structure that `gmtime` and `localtime` return, which programs read themselves. Where its address is
+/// not known, a call returns it, which reads the time zone and allocates that in the program's heap.
+fn broken_down_time(known: Option<u64>) -> (u64, u64) {
+    let time = known.unwrap_or_else(|| {
         // SAFETY: `gmtime` reads the constant, and returns the address of a static structure.
         unsafe { libc::gmtime(&raw const EPOCH) as u64 }
     });
     (time, size_of::<libc::tm>() as u64)
-}
-
-/// The address that a short function of the library passes on as the third argument.
-pub(super) fn passed_on_third(function: &CStr) -> Option<u64> {
-    const LONGEST: u64 = 16;
-    /// `lea rdx, [rip + distance]`
-    const LOAD: [u8; 3] = [0x48, 0x8d, 0x15];
-    let function = real::find(function, None) as u64;
-    let byte = |at: u64| peek(at, 1) as u8;
-    let is_load = |&at: &u64| (0..3).all(|index| byte(at + index) == LOAD[index as usize]);
-    let load = (function..function + LONGEST).find(is_load).filter(|_| function != 0)?;
-    let distance = peek(load + 3, 4) as u32 as i32;
-    Some((load + 7).wrapping_add_signed(distance.into()))
 }
 
 /// The text that `asctime` and `ctime` return.

@@ -1,6 +1,7 @@
 //! Where variables of the C library are that its functions and the program share.
 
-use crate::instrument::binary::catalogue::{Catalogue, passed_on_third};
+use crate::detect::access::peek;
+use crate::instrument::binary::catalogue::Catalogue;
 use crate::instrument::binary::image::Image;
 use crate::sys::real;
 use std::cell::Cell;
@@ -15,7 +16,8 @@ pub(super) fn catalogue(modules: &[(Image, bool)]) -> Catalogue {
     let streams = real::find(c"_IO_list_all", None) as u64;
     Catalogue::new()
         .with_variables(variables(modules))
-        .with_token(token_variable())
+        .with_token(passed_on_third(c"strtok"))
+        .with_time(passed_on_third(c"gmtime"))
         .with_streams((streams != 0).then_some(streams))
 }
 
@@ -56,8 +58,16 @@ fn variables(modules: &[(Image, bool)]) -> impl Fn(&CStr) -> Option<u64> {
     }
 }
 
-/// The variable in which `strtok` keeps where it continues. The function does nothing but pass its address as
-/// the third argument on to `strtok_r`.
-fn token_variable() -> Option<u64> {
-    passed_on_third(c"strtok")
+/// The address that a short function of the library passes on as the third argument, which is all that it
+/// does: `strtok` to `strtok_r`, `gmtime` to a function that converts.
+fn passed_on_third(function: &CStr) -> Option<u64> {
+    const LONGEST: u64 = 16;
+    /// `lea rdx, [rip + distance]`
+    const LOAD: [u8; 3] = [0x48, 0x8d, 0x15];
+    let function = real::find(function, None) as u64;
+    let byte = |at: u64| peek(at, 1) as u8;
+    let is_load = |&at: &u64| (0..3).all(|index| byte(at + index) == LOAD[index as usize]);
+    let load = (function..function + LONGEST).find(is_load).filter(|_| function != 0)?;
+    let distance = peek(load + 3, 4) as u32 as i32;
+    Some((load + 7).wrapping_add_signed(distance.into()))
 }
