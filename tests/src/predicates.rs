@@ -2,6 +2,33 @@
 
 use crate::heddle::{Home, Run};
 use crate::targets::program;
+use traces::report::Report;
+
+/// The kinds of bug of `predicate_kinds`, each with its predicate; `N` is the number of threads.
+pub const KINDS: [(&str, &str); 6] = [
+    ("divide", "divide@predicate_kinds.c:\"// divide\": divisor == 0"),
+    (
+        "order",
+        "publish@predicate_kinds.c:\"// publish\" && consume@predicate_kinds.c:\"// consume\": \
+         ready == 1 && table == NULL",
+    ),
+    (
+        "swap",
+        "swap@predicate_kinds.c:\"// swap\" && draw@predicate_kinds.c:\"// draw\": \
+         current->kind != kind",
+    ),
+    ("arrive", "any N@arrive"),
+    (
+        "deny",
+        "T1@predicate_kinds.c:\"// withdraw\" && T2@predicate_kinds.c:\"// withdraw\": \
+         wants[0] && wants[1]",
+    ),
+    (
+        "locks",
+        "*@predicate_kinds.c:\"// second\" && *@predicate_kinds.c:\"// second\": \
+         $1.wanted == $2.held && $2.wanted == $1.held",
+    ),
+];
 
 /// The path of a program of the manifest, which is built if necessary.
 ///
@@ -38,8 +65,8 @@ pub fn script(actions: &[&str], most: u64, below: &mut impl FnMut(u64) -> u64) -
 pub fn agree<R: PartialEq + std::fmt::Debug>(
     strategies: &[&str],
     what: &str,
-    search: impl Fn(&str) -> traces::report::Report,
-    result: impl Fn(&traces::report::Report) -> R,
+    search: impl Fn(&str) -> Report,
+    result: impl Fn(&Report) -> R,
 ) -> R {
     let all = result(&search("dfs"));
     for strategy in strategies {
@@ -62,4 +89,10 @@ pub fn messages(home: &Home, program: &str, options: &[(&str, &str)]) -> String 
         text += &run.stderr;
     }
     text
+}
+
+/// In which execution the predicate was satisfied first; 0 in the learning phase.
+#[must_use]
+pub fn found_at(report: &Report) -> Option<u64> {
+    report.satisfied.iter().map(|found| found.found_at).min()
 }

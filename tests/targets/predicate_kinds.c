@@ -1,15 +1,16 @@
 // The kinds of bug of "Concurrent Predicates" (Gottschlich, Pokam and Pereira, 2013), each only as a
-// state in which it would happen: no run fails. Arguments: the kind, and the number of threads.
+// state in which it would happen: no run fails. Arguments: the kind, the number of threads, and by
+// what to multiply the operations that do not matter.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static pthread_mutex_t noise = PTHREAD_MUTEX_INITIALIZER;
-static int noises;
+static int noises, factor = 1;
 
 static void disturb(int times) {
-    for (int i = 0; i < times; i++) {
+    for (int i = 0; i < times * factor; i++) {
         pthread_mutex_lock(&noise);
         noises++;
         pthread_mutex_unlock(&noise);
@@ -119,10 +120,26 @@ static void *deny(void *arg) {
     return NULL;
 }
 
+// Each thread takes two of three locks, in an order of its own.
+static int made[64];
+static pthread_mutex_t locks[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+
+static void *take(void *arg) {
+    int number = arg != NULL ? (int)((int *)arg - made) : 1;
+    volatile int held = number % 3, wanted = (held + 1 + number % 2) % 3;
+    disturb(1);
+    pthread_mutex_lock(&locks[held]);
+    if (pthread_mutex_trylock(&locks[wanted]) == 0) // second
+        pthread_mutex_unlock(&locks[wanted]);
+    pthread_mutex_unlock(&locks[held]);
+    return NULL;
+}
+
 int main(int argc, char **argv) {
     const char *which = argc > 1 ? argv[1] : "divide";
     int threads = argc > 2 ? atoi(argv[2]) : 2;
-    static int made[4] = {7};
+    factor = argc > 3 ? atoi(argv[3]) : 1;
+    made[0] = 7;
     void *(*first)(void *) = divide, *(*second)(void *) = reconfigure, *(*rest)(void *) = interfere;
     if (!strcmp(which, "order")) {
         first = publish, second = consume;
@@ -132,10 +149,12 @@ int main(int argc, char **argv) {
         first = second = rest = visit;
     } else if (!strcmp(which, "deny")) {
         first = second = deny;
+    } else if (!strcmp(which, "locks")) {
+        first = second = rest = take;
     }
     pthread_t all[64];
     for (int i = 0; i < threads; i++) {
-        pthread_create(&all[i], NULL, i == 0 ? first : i == 1 ? second : rest, i == 1 ? NULL : made);
+        pthread_create(&all[i], NULL, i == 0 ? first : i == 1 ? second : rest, i == 1 ? NULL : &made[i]);
     }
     for (int i = 0; i < threads; i++) {
         pthread_join(all[i], NULL);

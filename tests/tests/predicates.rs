@@ -2,7 +2,7 @@
 //! other commands make of a trace, and bad input.
 
 use tests::heddle::{Home, Run};
-use tests::predicates::{agree, messages, numbers, path, script};
+use tests::predicates::{KINDS, agree, found_at, messages, numbers, path, script};
 use tests::targets::sources;
 use traces::report::{PredicateResult, Report, Verdict};
 
@@ -13,32 +13,6 @@ fn explore(home: &Home, program: &str, args: &[&str], when: &str, options: &[&st
     all.extend(["--", &path]);
     all.extend(args);
     home.heddle(&all)
-}
-
-/// The kinds of bug, each with its predicate; `N` is the number of threads.
-const KINDS: [(&str, &str); 5] = [
-    ("divide", "divide@predicate_kinds.c:\"// divide\": divisor == 0"),
-    (
-        "order",
-        "publish@predicate_kinds.c:\"// publish\" && consume@predicate_kinds.c:\"// consume\": \
-         ready == 1 && table == NULL",
-    ),
-    (
-        "swap",
-        "swap@predicate_kinds.c:\"// swap\" && draw@predicate_kinds.c:\"// draw\": \
-         current->kind != kind",
-    ),
-    ("arrive", "any N@arrive"),
-    (
-        "deny",
-        "T1@predicate_kinds.c:\"// withdraw\" && T2@predicate_kinds.c:\"// withdraw\": \
-         wants[0] && wants[1]",
-    ),
-];
-
-/// In which execution the predicate was satisfied first; 0 in the learning phase.
-fn found_at(report: &Report) -> Option<u64> {
-    report.satisfied.iter().map(|found| found.found_at).min()
 }
 
 #[test]
