@@ -1,5 +1,6 @@
 //! Runs the program: the shared memory, the worker processes, and the commands built on them.
 
+pub(crate) mod beginning;
 mod capture;
 pub(crate) mod channel;
 pub mod command;

@@ -23,6 +23,12 @@ def ask(command):
 def travel(command):
     """Executes a command that moves. gdb sees no stop, so its caches are flushed here."""
     said, _, thread = ask("now " + command).rpartition("\n")
+    while thread == "wait":
+        # A search runs: gdb notices Ctrl-C between two questions.
+        try:
+            said, _, thread = ask("now wait").rpartition("\n")
+        except KeyboardInterrupt:
+            ask("now stop")
     gdb.write(said)
     if thread == "0":
         return

@@ -6,6 +6,7 @@
 //! stretch is run in the new program up to that point.
 
 use crate::Error;
+use crate::control::beginning::first_choices;
 use crate::control::runner::{RunOutcome, Runner};
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -62,7 +63,7 @@ pub fn realign(
         if now.execution.steps[from..=at].iter().any(|step| step.task != task) {
             return Ok(Realigned::Not { fitted, of });
         }
-        choices = up_to(&now.execution, at + 1);
+        choices = first_choices(&now.execution, at + 1);
         latest = Some(now);
     }
     // The default schedule follows the last stretch.
@@ -74,16 +75,6 @@ pub fn realign(
         },
     };
     Ok(Realigned::Fits(last))
-}
-
-/// The choices of the first `steps` steps.
-fn up_to(execution: &Execution, steps: usize) -> Vec<Choice> {
-    let mut tasks = 0;
-    let within = |choice: &Choice| {
-        tasks += usize::from(matches!(choice, Choice::Task(_)));
-        tasks <= steps
-    };
-    execution.choices().take_while(within).collect()
 }
 
 /// How often each task has executed each operation on each object.
@@ -155,6 +146,6 @@ mod tests {
             stretches(&execution),
             [(TaskId(1), end(1)), (TaskId(2), end(1)), (TaskId(1), end(2))]
         );
-        assert_eq!(up_to(&execution, 2).len(), 2);
+        assert_eq!(first_choices(&execution, 2).len(), 2);
     }
 }

@@ -1,6 +1,7 @@
 //! Leaves the recorded schedule for another one, and returns to it.
 
 use super::Session;
+use crate::control::beginning::first_choices;
 use crate::control::command::{self, Outcome};
 use crate::debug::execution::position::{Position, StepPoint};
 use crate::debug::execution::{Execution, Reason, Stop};
@@ -30,23 +31,6 @@ impl Observer for FirstFailure {
     fn note(&mut self, _: &str) {}
 }
 
-/// The choices of the first steps of an execution, including data choices.
-pub(super) fn beginning(trace: &Trace, steps: u64) -> Vec<Choice> {
-    let mut left = steps;
-    trace
-        .execution
-        .choices()
-        .take_while(|choice| match choice {
-            Choice::Task(_) if left == 0 => false,
-            Choice::Task(_) => {
-                left -= 1;
-                true
-            }
-            Choice::Data { .. } => true,
-        })
-        .collect()
-}
-
 /// The first part of a trace's file name.
 fn stem(trace: &Trace) -> &'static str {
     trace.failure.as_ref().map_or("run", |failure| failure.kind.name())
@@ -54,7 +38,7 @@ fn stem(trace: &Trace) -> &'static str {
 
 impl Session<'_> {
     /// The number of completed steps; a chosen step that has not begun is not one.
-    fn steps_done(&self) -> u64 {
+    pub(super) fn steps_done(&self) -> u64 {
         let at = &self.execution.at;
         match at.place {
             StepPoint::Chosen => at.step.saturating_sub(1),
@@ -73,7 +57,7 @@ impl Session<'_> {
         if let Some(why) = self.why_not_enabled(task, steps_done)? {
             return Ok(self.stay(&why));
         }
-        let mut choices = beginning(&self.execution.trace, steps_done);
+        let mut choices = first_choices(&self.execution.trace.execution, steps_done as usize);
         choices.push(Choice::Task(TaskId(task)));
         let mut options = command::as_recorded(&self.execution.trace);
         // Later changes refer to steps of the present schedule.
@@ -146,7 +130,7 @@ impl Session<'_> {
         let mut options = SearchOptions {
             strategy: StrategyChoice::AUTO,
             out: out.path().to_owned(),
-            prefix: beginning(&self.execution.trace, steps_done),
+            prefix: first_choices(&self.execution.trace.execution, steps_done as usize),
             max_executions: Some(BUDGET),
             max_steps: recorded.max_steps,
             ..SearchOptions::default().with_points_of(&self.execution.trace)

@@ -6,6 +6,7 @@ mod changed_copy;
 mod diversion;
 mod monitor;
 pub(super) mod monitor_commands;
+mod satisfy;
 mod save_change;
 mod stop_on;
 
@@ -17,6 +18,7 @@ use super::process::tasks::Thread;
 use super::process::tracee::WaitStatus;
 use crate::Error;
 use changed_copy::Diversion;
+use satisfy::{RunningSearch, Wanted};
 use std::ops::Range;
 use stop_on::StopOn;
 use traces::memory_change::MemoryChange;
@@ -35,6 +37,7 @@ pub(crate) enum Seek {
     Pick(u16),
     Rejoin,
     Explore,
+    Satisfy,
     Keep(Vec<MemoryChange>),
 }
 
@@ -67,6 +70,11 @@ pub(crate) struct Session<'a> {
     /// Numbered positions.
     saved_positions: Vec<(u64, Position)>,
     next_checkpoint: u64,
+    /// The predicate of the last search.
+    wanted: Option<Wanted>,
+    search: Option<RunningSearch>,
+    /// The answer to the last search, as the script for gdb reads it.
+    last_answer: String,
 }
 
 impl<'a> Session<'a> {
@@ -84,6 +92,9 @@ impl<'a> Session<'a> {
             future: Vec::new(),
             saved_positions: Vec::new(),
             next_checkpoint: 1,
+            wanted: None,
+            search: None,
+            last_answer: "\n0".to_owned(),
         }
     }
 
@@ -94,6 +105,7 @@ impl<'a> Session<'a> {
 
     /// The debugger has left: discards its changes and requests. Returns the last stop.
     pub(crate) fn leave(mut self) -> Stop {
+        self.search = None;
         self.undivert();
         self.execution.armed = StopRequests::default();
         let _ = self.execution.interrupt.take();

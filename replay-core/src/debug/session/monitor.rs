@@ -15,6 +15,8 @@ use traces::{Execution, Operation, TaskId};
 impl Session<'_> {
     /// Executes one command and returns its answer.
     pub(crate) fn monitor(&mut self, command: &str) -> String {
+        // The user gave up waiting for it.
+        self.search = None;
         monitor_commands::run(self, command)
     }
 
@@ -22,9 +24,30 @@ impl Session<'_> {
     /// select, from 1; 0 if the position has not changed. For debuggers that can discard their
     /// caches.
     pub(crate) fn perform_now(&mut self, command: &str) -> String {
+        match command {
+            "wait" => return self.wait_for_search(),
+            "stop" => {
+                self.stop_search();
+                return String::new();
+            }
+            _ => {}
+        }
         let text = self.monitor(command);
-        let Some(seek) = self.seek.take() else { return text + "\n0" };
-        let done = self.perform(seek);
+        match self.seek.take() {
+            None => text + "\n0",
+            Some(Seek::Satisfy) => match self.begin_search() {
+                Ok(()) => self.wait_for_search(),
+                Err(error) => format!("[sched] {error}\n\n0"),
+            },
+            Some(seek) => {
+                let done = self.perform(seek);
+                self.answer(text, done)
+            }
+        }
+    }
+
+    /// The answer to a command that moved.
+    pub(super) fn answer(&mut self, text: String, done: Result<Stop, Error>) -> String {
         let mut said = text + &std::mem::take(&mut self.output);
         match done {
             Ok(stop) => {
@@ -40,13 +63,14 @@ impl Session<'_> {
     /// Executes a pending seek.
     pub(crate) fn perform(&mut self, seek: Seek) -> Result<Stop, Error> {
         self.undivert();
-        let mut stop = match seek {
+        let stop = match seek {
             Seek::Position(position) => self.execution.go_to(&position)?,
             Seek::Failure => self.execution.go_to_failure()?,
             Seek::End => self.execution.go_to_end()?,
             Seek::Pick(task) => self.pick(task)?,
             Seek::Rejoin => self.rejoin()?,
             Seek::Explore => self.explore()?,
+            Seek::Satisfy => self.satisfy()?,
             Seek::Keep(changes) => self.save_changes(&changes)?,
             Seek::StepBack => {
                 let task = self.stop.task;
@@ -56,6 +80,11 @@ impl Session<'_> {
             Seek::Next => self.next_preemption(true)?,
             Seek::Previous => self.next_preemption(false)?,
         };
+        self.told(stop)
+    }
+
+    /// Tells the user where a move has led.
+    pub(super) fn told(&mut self, mut stop: Stop) -> Result<Stop, Error> {
         if stop.reason == Reason::End {
             let text = format!("[sched] {}\n", self.outcome());
             self.print(&text);

@@ -5,6 +5,7 @@ use super::stop_on::StopOn;
 use super::{Seek, Session};
 use crate::Error;
 use std::fmt::Write;
+use std::ops::Deref;
 
 /// Why a command gives no answer.
 pub(super) enum Refusal {
@@ -21,7 +22,22 @@ impl From<Error> for Refusal {
 }
 
 type Answer = Result<String, Refusal>;
-type Run = fn(&mut Session<'_>, &[&str]) -> Answer;
+type Run = fn(&mut Session<'_>, &Arguments<'_>) -> Answer;
+
+/// The arguments of a command.
+struct Arguments<'a> {
+    words: Vec<&'a str>,
+    /// All of them, with the space between.
+    text: &'a str,
+}
+
+impl<'a> Deref for Arguments<'a> {
+    type Target = [&'a str];
+
+    fn deref(&self) -> &[&'a str] {
+        &self.words
+    }
+}
 
 /// What a command does, for the scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +89,12 @@ fn seek(session: &mut Session<'_>, seek: Seek) -> Answer {
 
 /// All commands, in the order of the help. A line for each: name, arguments, help, what it runs.
 const COMMANDS: &[Command] = &[
-    query("when", "", "the current position, the task and the next step", |s, _| Ok(s.when()?)),
+    moves(
+        "when",
+        "[PREDICATE|again]",
+        "the position; or a search: go to where the predicate is satisfied",
+        |s, a| Ok(s.when_or_search(a.text)?),
+    ),
     query("who", "[OBJECT]", "which task holds a lock, and which tasks wait for it", |s, a| {
         Ok(s.who(a.first().copied()))
     }),
@@ -96,7 +117,7 @@ const COMMANDS: &[Command] = &[
         Ok(s.describe_change())
     }),
     moves("goto", "POSITION", "go to a step, `start`, `end`, `failure`, or a position", |s, a| {
-        let [position] = a else { return Err(Refusal::Arguments) };
+        let [position] = a[..] else { return Err(Refusal::Arguments) };
         Ok(s.seek_to(position))
     }),
     moves("next", "", "go to the next preemption", |s, _| seek(s, Seek::Next)),
@@ -108,12 +129,12 @@ const COMMANDS: &[Command] = &[
         Ok(s.go_in_history(false))
     }),
     query("stop-on", "WHAT", "stop at each preempt, switch, or step; `off`: at none", |s, a| {
-        let [what] = a else { return Err(Refusal::Arguments) };
+        let [what] = a[..] else { return Err(Refusal::Arguments) };
         s.stop_on = StopOn::named(what).ok_or(Refusal::Arguments)?;
         Ok(String::new())
     }),
     moves("pick", "TASK", "let another task run next: `pick T2`; `pick back` returns", |s, a| {
-        let ["back"] = a else { return s.pick_named(a).ok_or(Refusal::Arguments) };
+        let ["back"] = a[..] else { return s.pick_named(a).ok_or(Refusal::Arguments) };
         seek(s, Seek::Rejoin)
     }),
     moves("explore", "", "search from here, and go to the first failure found", |s, _| {
@@ -130,11 +151,11 @@ const COMMANDS: &[Command] = &[
     }),
     query("checkpoints", "", "list the saved positions", |s, _| Ok(s.checkpoints())),
     query("delete", "N", "delete a saved position", |s, a| {
-        let [number] = a else { return Err(Refusal::Arguments) };
+        let [number] = a[..] else { return Err(Refusal::Arguments) };
         Ok(s.delete(number))
     }),
     moves("restart", "N", "go to a saved position", |s, a| {
-        let [number] = a else { return Err(Refusal::Arguments) };
+        let [number] = a[..] else { return Err(Refusal::Arguments) };
         Ok(s.restart_at(number))
     }),
     moves("reverse", "step|continue", "go back by an instruction, or to the last event", |s, a| {
@@ -156,9 +177,10 @@ const COMMANDS: &[Command] = &[
 
 /// Executes a command and returns its answer.
 pub(super) fn run(session: &mut Session<'_>, line: &str) -> String {
-    let mut words = line.split_ascii_whitespace();
-    let name = words.next().unwrap_or("help");
-    let arguments: Vec<&str> = words.collect();
+    let line = line.trim();
+    let (name, text) = line.split_once(|it: char| it.is_ascii_whitespace()).unwrap_or((line, ""));
+    let name = if name.is_empty() { "help" } else { name };
+    let arguments = Arguments { words: text.split_ascii_whitespace().collect(), text: text.trim() };
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
         return format!("no such command: {line}\n{}", help());
     };

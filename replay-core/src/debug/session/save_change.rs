@@ -1,8 +1,8 @@
 //! Saves a change of memory: it becomes part of another schedule, which repeats it in every run.
 
 use super::Session;
-use super::branch::beginning;
 use crate::Error;
+use crate::control::beginning::first_choices;
 use crate::control::command::{self, Outcome};
 use crate::debug::execution::Stop;
 use crate::debug::execution::position::{Position, StepPoint};
@@ -83,7 +83,7 @@ impl Session<'_> {
         // Tasks may reach other operations, so that later choices no longer fit.
         let mut most = whole;
         let kept = loop {
-            let choices = beginning(&trace, most);
+            let choices = first_choices(&trace.execution, most as usize);
             let target = self.execution.target.clone();
             let interrupt = self.execution.interrupt.clone();
             match command::record_again(&target, choices, &options, interrupt.flag())? {
