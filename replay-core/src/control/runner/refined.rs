@@ -93,7 +93,7 @@ fn found_again(
         if step.task == wanted.task && !is_it {
             return (steps, None);
         }
-        let mut choices = first_choices(&now, here);
+        let mut choices = first_choices(now, here);
         choices.push(Choice::Task(wanted.task));
         choices.extend(chosen.into_iter().filter(|_| is_it));
         return (steps, Some(choices));
