@@ -307,6 +307,11 @@ pub(crate) fn settle_write() {
     }
 }
 
+/// The value that the last step writes is not recorded: it may not be in memory.
+pub(crate) fn forget_written() {
+    POINTS.written.set((0, 0));
+}
+
 /// Whether the running task can conflict with another: a single task conflicts with none.
 pub(crate) fn is_in_company() -> bool {
     are_on() && world().created.get() > 1 && is_awake()

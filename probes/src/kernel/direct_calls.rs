@@ -1,11 +1,11 @@
 //! What the kernel reads and writes where the catalogue of library functions does not describe it: for
 //! system calls that the program makes itself, and for files that are mapped.
 
-use crate::detect::access::{Access, is_in_company, peek, settle_write};
+use crate::detect::access::{Access, forget_written, is_in_company, peek, settle_write};
 use crate::instrument::binary::{self, calls, imports, libc_variables, open_files};
 use crate::kernel::pass;
 use crate::memory::shared_views;
-use crate::schedule::access_points::visit;
+use crate::schedule::access_points::{stored, visit};
 use crate::state::world::world;
 use crate::sys::raw;
 
@@ -14,6 +14,7 @@ pub(crate) fn observe(number: i64, args: [u64; 6], site: u64) {
     if !is_in_company() {
         return;
     }
+    changes_mappings(number, args, site);
     if shared_views::are_any() {
         mapped(number, args, site);
     }
@@ -162,13 +163,46 @@ fn parts(number: i64, args: [u64; 6]) -> [Option<Part>; 2] {
 fn mapped(number: i64, args: [u64; 6], site: u64) {
     for part in parts(number, args).into_iter().flatten() {
         let Some(file) = part.file else { continue };
+        let range = (part.offset, part.len);
         let mut mapping = 0;
-        while let Some((address, size)) =
-            shared_views::of_file(file, part.offset, part.len, mapping)
-        {
+        while let Some((address, size)) = shared_views::of_file(file, range, false, mapping) {
             access(address, size, part.writes, site);
             mapping += 1;
         }
+        // What is in a private mapping is not in the file.
+        let mut mapping = 0;
+        while part.writes
+            && let Some((address, size)) = shared_views::of_file(file, range, true, mapping)
+        {
+            // The program may have written to these pages, which the file does not change then: no race.
+            stored(address, size, site);
+            mapping += 1;
+        }
+        if part.writes {
+            // A file that is cut off leaves its mappings without memory.
+            forget_written();
+        }
+    }
+}
+
+/// A file is mapped or a mapping of it ends, and with it what the program sees of the file.
+fn changes_mappings(number: i64, args: [u64; 6], site: u64) {
+    match number {
+        libc::SYS_mmap if args[3] as i32 & libc::MAP_ANONYMOUS == 0 => {
+            if let Some(word) = open_files::open_file(args[4]) {
+                access(word, 8, false, site);
+            }
+        }
+        libc::SYS_munmap | libc::SYS_mremap => {
+            let mut mapping = 0;
+            while let Some(file) = shared_views::shown(args[0], args[1], mapping) {
+                if let Some(word) = open_files::open_as(file) {
+                    access(word, 8, false, site);
+                }
+                mapping += 1;
+            }
+        }
+        _ => {}
     }
 }
 

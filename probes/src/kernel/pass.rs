@@ -252,6 +252,11 @@ pub(crate) fn pass_as(number: i64, args: [u64; 6], mut call: impl FnMut() -> i64
         match shared_views::note(number, args, answer as u64) {
             Change::None => {}
             Change::Changed => access::views_changed(),
+            Change::Both => {
+                access::views_changed();
+                let what = "a file that is mapped both shared and privately";
+                calls::report_unexplored(what, "the kernel", world().task().served.get());
+            }
             Change::Full => access::note_gap(InstrumentationGap::Crowded),
         }
     }

@@ -1,14 +1,18 @@
-//! Memory that is mapped at several addresses.
+//! Memory that is mapped at several addresses, and memory that shows a file.
 //!
 //! Two shared mappings of one file (or memory file, or System V segment) are the same memory. Everything that
 //! identifies memory by its address (shadow memory, clocks, objects) uses [`canonical`] addresses, which are
 //! the same for all views of a byte. Addresses of other memory are canonical themselves.
+//!
+//! A page of a private mapping shows what is written to the file until the program writes to the page. Such
+//! mappings are in a table of their own: they are not the same memory, but a write to the file is a write to
+//! them.
 
 use crate::memory::snapshot;
 use crate::sys::raw;
 use std::cell::Cell;
 
-/// The most mappings at a time. Further ones are reported.
+/// The most mappings of a kind at a time. Further ones are reported.
 const VIEWS: usize = 256;
 /// Canonical addresses of shared memory: above all addresses of programs, a range for each object.
 const SHARED: u64 = 1 << 62;
@@ -27,10 +31,13 @@ struct View {
 
 const NOTHING: View = View { start: 0, end: 0, object: 0, offset: 0 };
 
+/// Mappings, all shared or all private.
 struct Table {
     views: [Cell<View>; VIEWS],
     /// Device and inode of each object.
-    objects: [Cell<(u64, u64)>; VIEWS],
+    objects: [Cell<File>; VIEWS],
+    /// Whether the object is a program or a library, whose mappings are left out.
+    is_code: [Cell<bool>; VIEWS],
     views_len: Cell<usize>,
     objects_len: Cell<usize>,
     /// The lengths before the first execution.
@@ -39,25 +46,163 @@ struct Table {
 // SAFETY: the fields are `Cell`s, which hand out no references, and the controlled process has one kernel
 // thread.
 unsafe impl Sync for Table {}
-static TABLE: Table = Table {
-    views: [const { Cell::new(NOTHING) }; VIEWS],
-    objects: [const { Cell::new((0, 0)) }; VIEWS],
-    views_len: Cell::new(0),
-    objects_len: Cell::new(0),
-    first: Cell::new((0, 0)),
-};
+static TABLE: Table = Table::new();
+static PRIVATE: Table = Table::new();
+
+impl Table {
+    const fn new() -> Table {
+        Table {
+            views: [const { Cell::new(NOTHING) }; VIEWS],
+            objects: [const { Cell::new((0, 0)) }; VIEWS],
+            is_code: [const { Cell::new(false) }; VIEWS],
+            views_len: Cell::new(0),
+            objects_len: Cell::new(0),
+            first: Cell::new((0, 0)),
+        }
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.views_len.get() == 0
+    }
+
+    fn views(&self) -> impl Iterator<Item = View> {
+        self.views[..self.views_len.get()].iter().map(Cell::get)
+    }
+
+    fn file(&self, view: View) -> File {
+        self.objects[view.object as usize].get()
+    }
+
+    /// The mapping that contains an address.
+    fn at(&self, address: u64) -> Option<View> {
+        self.views().find(|view| (view.start..view.end).contains(&address))
+    }
+
+    /// Whether a file is mapped.
+    fn shows(&self, file: File) -> bool {
+        self.views().any(|view| self.file(view) == file)
+    }
+
+    /// Keeps the mappings of the program's beginning.
+    fn keep(&self) {
+        self.first.set((self.views_len.get(), self.objects_len.get()));
+    }
+
+    /// Returns to the mappings of the program's beginning. Whether there were others.
+    fn begin(&self) -> bool {
+        let (views, objects) = self.first.get();
+        self.objects_len.set(objects);
+        self.views_len.replace(views) != views
+    }
+
+    /// The index of a file among the objects; [`VIEWS`] if there is no room.
+    fn object(&self, identity: File) -> usize {
+        let known = self.objects[..self.objects_len.get()].iter();
+        let object = known.into_iter().position(|object| object.get() == identity);
+        object.unwrap_or_else(|| {
+            let next = self.objects_len.get();
+            if next < VIEWS {
+                self.objects[next].set(identity);
+                self.is_code[next].set(false);
+                self.objects_len.set(next + 1);
+            }
+            next
+        })
+    }
+
+    /// Leaves a file out: programs and libraries have many mappings, and nobody writes to the files.
+    fn leave_out(&self, identity: File) -> bool {
+        let object = self.object(identity);
+        if object == VIEWS {
+            return false;
+        }
+        self.is_code[object].set(true);
+        let mut there = true;
+        while let Some(view) = self.views().find(|view| view.object == object as u64) {
+            there &= self.unmap(view.start, view.end);
+        }
+        there
+    }
+
+    fn map(&self, (start, end): (u64, u64), identity: File, offset: u64) -> bool {
+        let object = self.object(identity);
+        if object < VIEWS && self.is_code[object].get() {
+            return true;
+        }
+        let next = self.views_len.get();
+        if object == VIEWS || next == VIEWS {
+            return false;
+        }
+        self.views[next].set(View { start, end, object: object as u64, offset });
+        self.views_len.set(next + 1);
+        true
+    }
+
+    /// Removes a range; the parts of mappings outside it remain.
+    fn unmap(&self, start: u64, end: u64) -> bool {
+        let mut there = true;
+        let mut index = 0;
+        while index < self.views_len.get() {
+            let view = self.views[index].get();
+            if view.end <= start || end <= view.start {
+                index += 1;
+                continue;
+            }
+            let last = self.views_len.get() - 1;
+            self.views[index].set(self.views[last].get());
+            self.views_len.set(last);
+            let parts = [(view.start, start.min(view.end)), (end.max(view.start), view.end)];
+            for (low, high) in parts.into_iter().filter(|(low, high)| low < high) {
+                let next = self.views_len.get();
+                there &= next < VIEWS;
+                if next < VIEWS {
+                    let offset = view.offset + low - view.start;
+                    self.views[next].set(View { start: low, end: high, offset, ..view });
+                    self.views_len.set(next + 1);
+                }
+            }
+        }
+        there
+    }
+
+    /// `mremap`: a mapping moves or changes its size. With an old size of 0 it gets a second address.
+    fn remap(&self, args: [u64; 6], answer: u64) -> bool {
+        let Some(view) = self.at(args[0]) else {
+            return self.unmap(answer, page_end(answer, args[2]));
+        };
+        let offset = view.offset + args[0] - view.start;
+        let old = page_end(args[0], args[1]);
+        let new = page_end(answer, args[2]);
+        let file = self.file(view);
+        (args[1] == 0 || self.unmap(args[0], old))
+            && self.unmap(answer, new)
+            && self.map((answer, new), file, offset)
+    }
+
+    /// The part of a file from an offset on that is mapped, in one mapping of the file after `skip` others.
+    fn part(&self, file: File, offset: u64, len: u64, skip: usize) -> Option<(u64, u64)> {
+        let end = offset.saturating_add(len);
+        let parts = self.views().filter_map(|view| {
+            let view_end = view.offset + (view.end - view.start);
+            let (low, high) = (offset.max(view.offset), end.min(view_end));
+            (self.file(view) == file && low < high)
+                .then(|| (view.start + low - view.offset, high - low))
+        });
+        let mut parts = parts;
+        parts.nth(skip)
+    }
+}
 
 /// The canonical address of memory.
 #[inline]
 pub(crate) fn canonical(address: u64) -> u64 {
-    if TABLE.views_len.get() == 0 { address } else { lookup(address) }
+    if TABLE.is_empty() { address } else { lookup(address) }
 }
 
 #[cold]
 fn lookup(address: u64) -> u64 {
-    let views = TABLE.views[..TABLE.views_len.get()].iter().map(Cell::get);
-    let found = views.into_iter().find(|view| (view.start..view.end).contains(&address));
-    found.map_or(address, |view| {
+    TABLE.at(address).map_or(address, |view| {
         SHARED | view.object << OBJECT | (view.offset + address - view.start)
     })
 }
@@ -65,88 +210,57 @@ fn lookup(address: u64) -> u64 {
 /// Whether any file is mapped.
 #[inline]
 pub(crate) fn are_any() -> bool {
-    TABLE.views_len.get() > 0
+    !TABLE.is_empty() || !PRIVATE.is_empty()
 }
 
 /// Device and inode of a file.
 pub(crate) type File = (u64, u64);
 
 /// The part of a file from an offset on that is mapped, in one mapping of the file after `skip` others: its address
-/// and its length.
-pub(crate) fn of_file(file: File, offset: u64, len: u64, skip: usize) -> Option<(u64, u64)> {
+/// and its length. The mapping is one of the private ones, or one of the shared.
+pub(crate) fn of_file(
+    file: File,
+    (offset, len): (u64, u64),
+    is_private: bool,
+    skip: usize,
+) -> Option<(u64, u64)> {
+    let table = if is_private { &PRIVATE } else { &TABLE };
     let end = offset.saturating_add(len);
-    let views = TABLE.views[..TABLE.views_len.get()].iter().map(Cell::get);
-    let parts = views.into_iter().filter_map(|view| {
+    let parts = table.views().filter_map(|view| {
         let view_end = view.offset + (view.end - view.start);
         let (low, high) = (offset.max(view.offset), end.min(view_end));
-        let is_it = TABLE.objects[view.object as usize].get() == file;
+        let is_it = table.file(view) == file;
         (is_it && low < high).then(|| (view.start + low - view.offset, high - low))
     });
     parts.into_iter().nth(skip)
 }
 
+/// The file that memory from an address on shows, in one mapping after `skip` others.
+pub(crate) fn shown(start: u64, len: u64, skip: usize) -> Option<File> {
+    let end = page_end(start, len);
+    let files = |table: &'static Table| {
+        let within = move |view: &View| view.start < end && start < view.end;
+        table.views().filter(within).map(|view| table.file(view))
+    };
+    files(&TABLE).chain(files(&PRIVATE)).nth(skip)
+}
+
 /// The program begins: notes the mappings that exist. Whether there was room.
 pub(crate) fn prepare() -> bool {
-    let all = snapshot::shared_files();
-    let there = all
-        .into_iter()
-        .all(|file| map((file.start, file.end), (file.device, file.inode), file.offset));
-    TABLE.first.set((TABLE.views_len.get(), TABLE.objects_len.get()));
+    let all = snapshot::mapped_files();
+    let there = all.into_iter().all(|one| {
+        let table = if one.is_private { &PRIVATE } else { &TABLE };
+        table.map((one.start, one.end), (one.device, one.inode), one.offset)
+    });
+    TABLE.keep();
+    PRIVATE.keep();
     there
 }
 
 /// An execution begins, with the mappings of the program's beginning. Whether there were others.
 pub(crate) fn begin() -> bool {
-    let (views, objects) = TABLE.first.get();
-    TABLE.objects_len.set(objects);
-    TABLE.views_len.replace(views) != views
-}
-
-fn map((start, end): (u64, u64), identity: (u64, u64), offset: u64) -> bool {
-    let known = TABLE.objects[..TABLE.objects_len.get()].iter();
-    let object = known.into_iter().position(|object| object.get() == identity);
-    let object = object.unwrap_or_else(|| {
-        let next = TABLE.objects_len.get();
-        if next < VIEWS {
-            TABLE.objects[next].set(identity);
-            TABLE.objects_len.set(next + 1);
-        }
-        next
-    });
-    let next = TABLE.views_len.get();
-    if object == VIEWS || next == VIEWS {
-        return false;
-    }
-    TABLE.views[next].set(View { start, end, object: object as u64, offset });
-    TABLE.views_len.set(next + 1);
-    true
-}
-
-/// Removes a range; the parts of mappings outside it remain.
-fn unmap(start: u64, end: u64) -> bool {
-    let mut there = true;
-    let mut index = 0;
-    while index < TABLE.views_len.get() {
-        let view = TABLE.views[index].get();
-        if view.end <= start || end <= view.start {
-            index += 1;
-            continue;
-        }
-        let last = TABLE.views_len.get() - 1;
-        TABLE.views[index].set(TABLE.views[last].get());
-        TABLE.views_len.set(last);
-        let parts = [(view.start, start.min(view.end)), (end.max(view.start), view.end)];
-        for (low, high) in parts.into_iter().filter(|(low, high)| low < high) {
-            let next = TABLE.views_len.get();
-            there &= next < VIEWS;
-            if next < VIEWS {
-                let offset = view.offset + low - view.start;
-                TABLE.views[next].set(View { start: low, end: high, offset, ..view });
-                TABLE.views_len.set(next + 1);
-            }
-        }
-    }
-    there
+    PRIVATE.begin();
+    TABLE.begin()
 }
 
 fn page_end(start: u64, len: u64) -> u64 {
@@ -158,56 +272,51 @@ fn page_end(start: u64, len: u64) -> u64 {
 pub(crate) enum Change {
     None,
     Changed,
-    /// There are more shared mappings than the table holds.
+    /// A file has both a shared mapping and a private one: a store to the first may change the second.
+    Both,
+    /// There are more mappings than the table holds.
     Full,
 }
 
 /// Notes a call that was made and succeeded.
 pub(crate) fn note(number: i64, args: [u64; 6], answer: u64) -> Change {
+    let (old, new) = (page_end(args[0], args[1]), page_end(answer, args[1]));
     let there = match number {
         libc::SYS_mmap => {
-            let (flags, end) = (args[3] as i32, page_end(answer, args[1]));
-            let kind = flags & libc::MAP_TYPE;
-            let is_shared = matches!(kind, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE);
-            let file = (is_shared && flags & libc::MAP_ANONYMOUS == 0)
-                .then(|| identity(args[4]))
-                .flatten();
-            if file.is_none() && TABLE.views_len.get() == 0 {
+            let flags = args[3] as i32;
+            let of_file = flags & libc::MAP_ANONYMOUS == 0;
+            if !of_file && !are_any() {
                 return Change::None;
             }
-            unmap(answer, end) && file.is_none_or(|file| map((answer, end), file, args[5]))
+            let is_private = flags & libc::MAP_TYPE == libc::MAP_PRIVATE;
+            let (table, other) = if is_private { (&PRIVATE, &TABLE) } else { (&TABLE, &PRIVATE) };
+            let file = if of_file { identity(args[4]) } else { None };
+            let is_code = is_private && args[2] as i32 & libc::PROT_EXEC != 0;
+            let there = TABLE.unmap(answer, new)
+                && PRIVATE.unmap(answer, new)
+                && file.is_none_or(|file| match is_code {
+                    true => PRIVATE.leave_out(file),
+                    false => table.map((answer, new), file, args[5]),
+                });
+            if there && file.is_some_and(|file| other.shows(file)) {
+                return Change::Both;
+            }
+            there
         }
-        libc::SYS_munmap if TABLE.views_len.get() > 0 => unmap(args[0], page_end(args[0], args[1])),
-        libc::SYS_mremap if TABLE.views_len.get() > 0 => moved(args, answer),
+        libc::SYS_munmap if are_any() => TABLE.unmap(args[0], old) && PRIVATE.unmap(args[0], old),
+        libc::SYS_mremap if are_any() => TABLE.remap(args, answer) && PRIVATE.remap(args, answer),
         libc::SYS_shmat => {
             let size = segment_size(args[0]);
             // The number of a segment is its inode; no file has this device.
-            map((answer, page_end(answer, size)), (u64::MAX, args[0]), 0)
+            TABLE.map((answer, page_end(answer, size)), (u64::MAX, args[0]), 0)
         }
-        libc::SYS_shmdt if TABLE.views_len.get() > 0 => {
-            let views = TABLE.views[..TABLE.views_len.get()].iter().map(Cell::get);
-            let found = views.into_iter().find(|view| view.start == args[0]);
-            found.is_none_or(|view| unmap(view.start, view.end))
+        libc::SYS_shmdt if !TABLE.is_empty() => {
+            let found = TABLE.views().find(|view| view.start == args[0]);
+            found.is_none_or(|view| TABLE.unmap(view.start, view.end))
         }
         _ => return Change::None,
     };
     if there { Change::Changed } else { Change::Full }
-}
-
-/// `mremap`: a mapping moves or changes its size. With an old size of 0 it gets a second address.
-fn moved(args: [u64; 6], answer: u64) -> bool {
-    let views = TABLE.views[..TABLE.views_len.get()].iter().map(Cell::get);
-    let Some(view) = views.into_iter().find(|view| (view.start..view.end).contains(&args[0]))
-    else {
-        return unmap(answer, page_end(answer, args[2]));
-    };
-    let offset = view.offset + args[0] - view.start;
-    let old = page_end(args[0], args[1]);
-    let new = page_end(answer, args[2]);
-    let object = TABLE.objects[view.object as usize].get();
-    (args[1] == 0 || unmap(args[0], old))
-        && unmap(answer, new)
-        && map((answer, new), object, offset)
 }
 
 /// Device and inode of an open file.

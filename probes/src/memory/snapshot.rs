@@ -128,10 +128,10 @@ pub(crate) fn shared_mapping() -> Option<String> {
     mappings::read().ok().and_then(|text| mappings::shared(&text, own))
 }
 
-/// The shared mappings of files that the program has.
-pub(crate) fn shared_files() -> Vec<mappings::SharedFile> {
+/// The mappings of files that the program has, without those of code.
+pub(crate) fn mapped_files() -> Vec<mappings::MappedFile> {
     let own = (traces::wire::ARENA_ADDRESS as u64, traces::wire::COMMON_ADDRESS as u64 + (1 << 40));
-    mappings::read().map(|text| mappings::shared_files(&text, own)).unwrap_or_default()
+    mappings::read().map(|text| mappings::mapped_files(&text, own)).unwrap_or_default()
 }
 
 /// Takes a snapshot of everything that the program can change, and starts to watch it. `own` are

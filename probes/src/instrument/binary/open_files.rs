@@ -84,6 +84,11 @@ pub(super) fn open_path(path: u64) -> Option<u64> {
     first_of(file, DESCRIPTORS as i32).map(word)
 }
 
+/// The word of the open file with this device and number; none if no descriptor leads to it.
+pub(crate) fn open_as(file: File) -> Option<u64> {
+    first_of(file, DESCRIPTORS as i32).map(word)
+}
+
 /// All words, as one range.
 pub(super) fn all() -> (u64, u64) {
     (WORDS.as_ptr() as u64, size_of_val(&WORDS) as u64)

@@ -101,33 +101,43 @@ pub(super) fn shared(text: &str, own: (u64, u64)) -> Option<String> {
     })
 }
 
-/// A shared mapping of a file.
+/// A mapping of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SharedFile {
+pub(crate) struct MappedFile {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) device: u64,
     pub(crate) inode: u64,
     /// The offset of the start in the file.
     pub(crate) offset: u64,
+    pub(crate) is_private: bool,
+    is_code: bool,
 }
 
-/// The shared mappings of files, except the runtime's own, from `own.0` to `own.1`.
-pub(super) fn shared_files(text: &str, own: (u64, u64)) -> Vec<SharedFile> {
+/// The mappings of files, except the runtime's own, from `own.0` to `own.1`, and private mappings of
+/// programs and libraries.
+pub(super) fn mapped_files(text: &str, own: (u64, u64)) -> Vec<MappedFile> {
     let number = |text: &str| u64::from_str_radix(text, 16).ok();
     let of_line = |line: &str| {
         let mut fields = line.split_ascii_whitespace();
         let (start, end) = fields.next()?.split_once('-')?;
         let (start, end) = (number(start)?, number(end)?);
-        let is_shared = fields.next()?.ends_with('s');
+        let flags = fields.next()?;
+        let is_private = flags.ends_with('p');
         let offset = number(fields.next()?)?;
         let (major, minor) = fields.next()?.split_once(':')?;
         let device = libc::makedev(number(major)? as u32, number(minor)? as u32);
         let inode = fields.next()?.parse().ok()?;
-        let is_one = is_shared && inode != 0 && !(own.0..own.1).contains(&start);
-        is_one.then_some(SharedFile { start, end, device, inode, offset })
+        let is_code = flags.contains('x');
+        let is_one = inode != 0 && !(own.0..own.1).contains(&start);
+        is_one.then_some(MappedFile { start, end, device, inode, offset, is_private, is_code })
     };
-    text.lines().filter_map(of_line).collect()
+    let all: Vec<MappedFile> = text.lines().filter_map(of_line).collect();
+    let is_file = |one: &MappedFile, other: &MappedFile| {
+        (one.device, one.inode) == (other.device, other.inode)
+    };
+    let has_code = |one: &MappedFile| all.iter().any(|other| other.is_code && is_file(one, other));
+    all.iter().filter(|one| !one.is_private || !has_code(one)).copied().collect()
 }
 
 /// Calls `visit` with each page of a range that was ever touched; with all of them if that is
