@@ -5,6 +5,7 @@ use crate::entry::creation;
 use crate::entry::start_point;
 use crate::executions::manager;
 use crate::fiber::switch;
+use crate::instrument::binary::open_files;
 use crate::kernel::{changed_files, exit, random};
 use crate::memory::thread_block;
 use crate::primitives::thread;
@@ -183,6 +184,7 @@ extern "C-unwind" fn heddle_begin() {
 /// Makes the calling thread main's fiber. The program's constructors ran before, as in any process.
 pub(crate) fn take_control() {
     start::note_descriptors();
+    open_files::prepare();
     changed_files::begin();
     if let Err(message) = prepare() {
         channel::fail(&message);

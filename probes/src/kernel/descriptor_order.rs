@@ -2,11 +2,13 @@
 //! what that task did before.
 
 use crate::detect::access::{self, POINTS};
+use crate::instrument::binary::open_files;
 use crate::sys::raw;
 
 /// All sockets: which two are connected is not known.
 const SOCKETS: u64 = 1 << 61;
-/// Pipes, by their inode, and other descriptors (`eventfd`, `timerfd`), by their number.
+/// Pipes, by their inode, and other descriptors (`eventfd`, `timerfd`), by the lowest number of the open
+/// file.
 const PIPES: u64 = SOCKETS | 1 << 60;
 const OTHERS: u64 = SOCKETS | 1 << 59;
 
@@ -74,7 +76,7 @@ fn channel(descriptor: u64) -> Option<u64> {
         libc::S_IFIFO => Some(PIPES | stat.st_ino & ((1 << 59) - 1)),
         libc::S_IFSOCK => Some(SOCKETS),
         // Anonymous inodes have no type.
-        0 => Some(OTHERS | descriptor as u32 as u64),
+        0 => Some(OTHERS | open_files::lowest(descriptor as u32 as i32) as u32 as u64),
         _ => None,
     }
 }

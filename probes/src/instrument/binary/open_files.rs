@@ -20,21 +20,43 @@ static WORDS: [u64; DESCRIPTORS] = [0; DESCRIPTORS];
 /// The word that represents the open file of a descriptor; none if the program's output there is captured for
 /// each task, so that no task observes it.
 pub(crate) fn open_file(descriptor: u64) -> Option<u64> {
-    let descriptor = descriptor as u32 as i32;
-    if world().is_captured(descriptor as u32 as u64) {
+    if world().is_captured(u64::from(descriptor as u32)) {
         return None;
     }
-    let same = match identity(descriptor) {
-        Some(file) => first_of(file, descriptor),
-        None if DUPLICATES.0.get() => (STANDARD..descriptor.min(DESCRIPTORS as i32))
-            .find(|&other| is_duplicate(other, descriptor)),
-        None => None,
-    };
-    Some(word(same.unwrap_or(descriptor)))
+    Some(word(lowest(descriptor as u32 as i32)))
 }
 
-/// Whether the program has duplicated a descriptor, in any execution of this process: before that no two
-/// descriptors but those of files share a state.
+/// The lowest descriptor that leads to the same file, or to the same open file.
+pub(crate) fn lowest(descriptor: i32) -> i32 {
+    let Some(status) = status(descriptor) else { return descriptor };
+    let same = match file_of(&status) {
+        Some(file) => first_of(file, descriptor),
+        None if DUPLICATES.0.get() => {
+            others(descriptor).find(|&other| is_duplicate(other, descriptor))
+        }
+        None => None,
+    };
+    same.unwrap_or(descriptor)
+}
+
+/// The lower descriptors that may be merged with this one: the standard input, since the program may have a
+/// duplicate of it, and those that are no standard streams.
+fn others(descriptor: i32) -> impl Iterator<Item = i32> {
+    let end = if descriptor < STANDARD { 0 } else { descriptor.min(DESCRIPTORS as i32) };
+    (0..end).filter(|&other| other == 0 || other >= STANDARD)
+}
+
+/// The program begins: descriptors that it has already, or received from its parent, may be duplicates.
+pub(crate) fn prepare() {
+    let are_there = (STANDARD..DESCRIPTORS as i32)
+        .any(|one| status(one).is_some() && others(one).any(|other| is_duplicate(other, one)));
+    if are_there {
+        duplicates();
+    }
+}
+
+/// Whether two descriptors of the program may have one open file, in any execution of this process: before
+/// that no two descriptors but those of files share a state.
 struct Duplicates(Cell<bool>);
 
 // SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
@@ -47,14 +69,33 @@ pub(crate) fn duplicates() {
     DUPLICATES.0.set(true);
 }
 
-/// Whether two descriptors have one open file.
+/// Whether two descriptors have one open file, or are one end of a pipe that was opened twice. Where the
+/// kernel does not say, those of one inode count as the same.
 fn is_duplicate(one: i32, other: i32) -> bool {
     /// `KCMP_FILE`
     const FILE: i32 = 0;
     // SAFETY: passes no pointers.
-    unsafe {
+    let answer = unsafe {
         let process = raw::call!(libc::SYS_getpid);
-        raw::call!(libc::SYS_kcmp, process, process, FILE, one, other) == 0
+        raw::call!(libc::SYS_kcmp, process, process, FILE, one, other)
+    };
+    if answer == 0 || answer == -i64::from(libc::EBADF) {
+        return answer == 0;
+    }
+    let (Some(first), Some(second)) = (status(one), status(other)) else { return false };
+    let is_one_file = (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino);
+    let is_pipe = first.st_mode & libc::S_IFMT == libc::S_IFIFO;
+    is_one_file && (answer < 0 || is_pipe && ends(one) & ends(other) != 0)
+}
+
+/// The ends of a pipe that a descriptor leads to, one bit each.
+fn ends(descriptor: i32) -> i32 {
+    // SAFETY: passes no pointers.
+    let flags = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL) } as i32;
+    match flags & libc::O_ACCMODE {
+        libc::O_RDONLY => 1,
+        libc::O_WRONLY => 2,
+        _ => 3,
     }
 }
 
@@ -125,6 +166,5 @@ fn status(descriptor: i32) -> Option<libc::stat> {
 
 /// The lowest descriptor that leads to a file, below a number.
 fn first_of(file: File, below: i32) -> Option<i32> {
-    let end = below.min(DESCRIPTORS as i32);
-    (STANDARD..end).find(|&descriptor| identity(descriptor) == Some(file))
+    others(below).find(|&descriptor| identity(descriptor) == Some(file))
 }
