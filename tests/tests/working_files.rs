@@ -172,6 +172,30 @@ fn a_directory_that_is_too_large_is_shared_with_a_note() {
     assert!(refused.stderr.contains("--scratch=never"), "{refused:?}");
 }
 
+/// Executions then share the files: a search is complete only if each of them finds the same.
+#[test]
+fn a_directory_that_cannot_be_copied_and_differs_is_not_clean() {
+    const MOST: usize = 10_000;
+    for (way, differs) in [("exclusive", true), ("appended", true), ("written", false)] {
+        let home = Home::new();
+        build(&home, "leaves_files", "program", &[]);
+        let work = home.path().join("work");
+        fs::create_dir_all(work.join("many")).expect("writable");
+        for number in 0..=MOST {
+            fs::write(work.join("many").join(number.to_string()), "").expect("writable");
+        }
+        let prepared = Prepared { home, work };
+        let report = explore(&prepared, &[], &[PROGRAM, way, "left"]);
+        assert!(
+            report.notes.iter().any(|note| note.contains("executions see what earlier ones left")),
+            "{way}: {report:?}"
+        );
+        let names = |note: &String| note.contains("/work/left` changed");
+        assert_eq!(report.notes.iter().any(names), differs, "{way}: {report:?}");
+        assert_eq!(report.complete, !differs, "{way}: {report:?}");
+    }
+}
+
 #[test]
 fn bad_choices_are_refused() {
     let home = prepared();

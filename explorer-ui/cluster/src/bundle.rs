@@ -257,7 +257,7 @@ impl Unpacked {
 
 /// The policy with this code.
 fn file_policy(code: u32) -> FilePolicy {
-    let all = [FilePolicy::Shared, FilePolicy::Hold, FilePolicy::Private];
+    let all = [FilePolicy::Shared, FilePolicy::Hold, FilePolicy::Private, FilePolicy::Unrestored];
     all.into_iter().find(|policy| policy.code() == code).unwrap_or(FilePolicy::Hold)
 }
 

@@ -41,7 +41,9 @@ pub(crate) fn begin() {
 /// be held there.
 pub(crate) fn before(number: i64, args: [u64; 6]) {
     let policy = header().files.load(Relaxed);
-    if policy == FilePolicy::Shared.code() || !changes_files(number, args) {
+    let is_shared =
+        [FilePolicy::Shared, FilePolicy::Unrestored].iter().any(|one| policy == one.code());
+    if is_shared || !changes_files(number, args) {
         return;
     }
     if policy == FilePolicy::Hold.code() {
@@ -107,8 +109,8 @@ pub(super) fn socket_path(address: u64, len: u64) -> Option<u64> {
     is_path.then_some(address + PATH)
 }
 
-/// The path of a call, from the root, if all executions share what is there whatever the [`FilePolicy`]:
-/// neither a file below the working directory, nor one that shows the kernel's state.
+/// The path of a call, from the root, if all executions share what is there: no file that shows the kernel's
+/// state, and none below the working directory unless that should have been copied.
 pub(super) fn shared_path(directory: u64, path: u64) -> Option<Vec<u8>> {
     if path == 0 {
         return None;
@@ -120,7 +122,8 @@ pub(super) fn shared_path(directory: u64, path: u64) -> Option<Vec<u8>> {
     // SAFETY: written before the program's code ran, and not again.
     let (own, len) = unsafe { &*DIRECTORY.0.get() };
     let is_below = *len > 0 && path.starts_with(&own[..*len]);
-    (!is_kernel && !is_device && !is_below).then_some(path)
+    let is_left = !is_below || header().files.load(Relaxed) == FilePolicy::Unrestored.code();
+    (!is_kernel && !is_device && is_left).then_some(path)
 }
 
 /// A path from the root, without `.` and `..`; none if it is relative to something unknown.

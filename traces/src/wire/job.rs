@@ -94,6 +94,8 @@ pub enum FilePolicy {
     Hold,
     /// Copies, which are restored before each execution.
     Private,
+    /// Those that are there although some change, since the directory cannot be copied.
+    Unrestored,
 }
 
 impl FilePolicy {

@@ -82,7 +82,7 @@ impl WorkingFiles {
             }
             Err(why) => {
                 state.refused = Some(why);
-                FilePolicy::Shared
+                FilePolicy::Unrestored
             }
         };
     }
