@@ -179,19 +179,6 @@ impl Table {
             && self.unmap(answer, new)
             && self.map((answer, new), file, offset)
     }
-
-    /// The part of a file from an offset on that is mapped, in one mapping of the file after `skip` others.
-    fn part(&self, file: File, offset: u64, len: u64, skip: usize) -> Option<(u64, u64)> {
-        let end = offset.saturating_add(len);
-        let parts = self.views().filter_map(|view| {
-            let view_end = view.offset + (view.end - view.start);
-            let (low, high) = (offset.max(view.offset), end.min(view_end));
-            (self.file(view) == file && low < high)
-                .then(|| (view.start + low - view.offset, high - low))
-        });
-        let mut parts = parts;
-        parts.nth(skip)
-    }
 }
 
 /// The canonical address of memory.
