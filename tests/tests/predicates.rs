@@ -4,7 +4,7 @@
 use tests::heddle::{Home, Run};
 use tests::predicates::{KINDS, agree, found_at, messages, numbers, path, script};
 use tests::targets::sources;
-use traces::report::{PredicateResult, Report, Verdict};
+use traces::report::{PredicateResult, Verdict};
 
 fn explore(home: &Home, program: &str, args: &[&str], when: &str, options: &[&str]) -> Run {
     let path = path(program);

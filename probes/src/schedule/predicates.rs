@@ -20,9 +20,11 @@ use crate::state::task::{Gate, Task};
 use crate::state::world::{on_fiber, world};
 use crate::steps::identity;
 use crate::sys::raw;
+use search::strategy::when;
 use std::cell::{Cell, RefCell};
 use traces::points::InstrumentationGap;
 use traces::predicate::{CodeAddress, MOST_ROLES, Predicate, Purpose, Slot, ThreadMatch, register};
+use traces::wire::Plan;
 use traces::{FailureKind, ObjectKind, Operation, agent_expression};
 
 /// The most assignments of tasks to roles that one evaluation tries.
@@ -270,6 +272,16 @@ fn touches_watched(operation: Operation, task: &Task) -> bool {
     }
 }
 
+/// Whether the pending operation of a task writes to a variable that was read for a condition. (A
+/// directed search has to find it once in the opposite order, so that it need not know every other
+/// way in which a variable changes.)
+#[inline]
+pub(crate) fn writes_condition(operation: Operation, task: &Task) -> bool {
+    HERE.have_conditions.get()
+        && matches!(operation, Operation::Write | Operation::Update)
+        && touches_watched(operation, task)
+}
+
 /// Whether the operation changes an object of the threads library in the program's memory, and no
 /// other memory.
 fn is_in_memory(operation: Operation) -> bool {
@@ -346,6 +358,8 @@ pub(crate) fn is_needed(number: u16) -> bool {
     }
     let here = HERE.prepared.borrow();
     let step = world().step.get() + 1;
+    // Other strategies evaluate the condition only where tasks are at their sites.
+    let seeks = matches!(&root().plan, Plan::Named { name, .. } if name == when::DESCRIPTOR.name);
     if HERE.judged.replace(step) != step {
         let mut open = 0;
         for (at, predicate) in here.predicates.iter().enumerate().take(64) {
@@ -353,7 +367,12 @@ pub(crate) fn is_needed(number: u16) -> bool {
                 Slot::Base(_) => here.bases[at].get(slot).copied(),
                 Slot::Local { .. } => None,
             };
-            let read = |address: u64, bytes: &mut [u8]| here.read(address, bytes);
+            let read = |address: u64, bytes: &mut [u8]| {
+                if seeks {
+                    watch(address, bytes.len());
+                }
+                here.read(address, bytes)
+            };
             let holds = |code: &Vec<u8>| {
                 agent_expression::evaluate(code, &slot, &read).is_some_and(|value| value != 0)
             };
@@ -435,6 +454,15 @@ pub(crate) fn check() {
 /// the same execution outside of that phase ends at the break.
 pub(crate) fn broke_condition() -> bool {
     HERE.broke.get()
+}
+
+/// From here on, writes to these bytes by tasks are scheduling points.
+fn watch(address: u64, len: usize) {
+    for word in (address & !7..address.saturating_add(len as u64)).step_by(8) {
+        if !learned_points::is_watched(word) && access::are_on() {
+            root().learned.borrow().find_watched(word);
+        }
+    }
 }
 
 /// The part of a role's text that is its site.
@@ -554,12 +582,7 @@ impl Prepared {
             }
         };
         let read = |address: u64, bytes: &mut [u8]| {
-            // From here on, writes to it by other tasks are scheduling points.
-            for word in (address & !7..address.saturating_add(bytes.len() as u64)).step_by(8) {
-                if !learned_points::is_watched(word) && access::are_on() {
-                    root().learned.borrow().find_watched(word);
-                }
-            }
+            watch(address, bytes.len());
             self.read(address, bytes)
         };
         agent_expression::evaluate(code, &slot, &read).is_some_and(|value| (value != 0) == wanted)

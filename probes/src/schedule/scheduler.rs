@@ -85,6 +85,7 @@ const NO_TASK: PendingOperation = PendingOperation {
     may_satisfy: false,
     may_break: false,
     is_needed: false,
+    writes_condition: false,
 };
 
 /// The next operation of a task that has not ended, with everything that a reduction asks about it.
@@ -148,6 +149,7 @@ fn next(world: &World, number: u16) -> PendingOperation {
         may_satisfy: predicates::may_satisfy(operation),
         may_break: predicates::may_break(operation, task),
         is_needed: predicates::is_needed(number),
+        writes_condition: predicates::writes_condition(operation, task),
         prefers_writers: operation == Operation::WriteLock && rwlock::prefers_writers(object),
         ..PendingOperation::new(
             TaskId(number),

@@ -51,6 +51,8 @@ pub struct PendingOperation {
     pub may_break: bool,
     /// Whether the task is needed at a site of a predicate whose condition may hold now.
     pub is_needed: bool,
+    /// Whether the operation writes to a variable that a predicate's condition reads.
+    pub writes_condition: bool,
 }
 
 impl PendingOperation {
@@ -77,6 +79,7 @@ impl PendingOperation {
             may_satisfy: false,
             may_break: false,
             is_needed: false,
+            writes_condition: false,
         }
     }
 

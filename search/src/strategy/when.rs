@@ -13,6 +13,10 @@
 //!   task how many arrivals it passes: none with probability 1/2, one with 1/4, and so on.
 //! * While the part of the condition holds that reads static variables only, tasks that can take a
 //!   role are preferred: others could only change it.
+//! * A task that wrote to a variable of the condition may be needed where it is: what it wrote can be
+//!   what makes the condition true, and its next operations may undo it. The second execution stops
+//!   every task behind its first such write, and half of the others each task behind a write that is
+//!   drawn. Such tasks continue, in turn, when the others cannot run or are at their sites.
 //! * Executions alternate between a uniform walk and random priorities of tasks, since some states
 //!   need tasks that alternate, and others one task that is far ahead.
 
@@ -38,6 +42,11 @@ struct Traveller {
     /// How many arrivals it passes.
     passes: u32,
     priority: u64,
+    /// How many of its writes to variables of the condition it continues after; none if it never stops
+    /// behind one.
+    writes: Option<u32>,
+    /// Whether it stopped behind a write.
+    is_behind_write: bool,
 }
 
 /// A search that holds tasks at sites. Each execution depends on the seed and its number alone.
@@ -64,9 +73,17 @@ impl When {
         while self.travellers.len() <= at {
             let of = self.travellers.len() as u64 + 1;
             let mut rng = Rng::new(self.seed ^ of.rotate_left(40), self.number);
-            // The first execution holds every task at its first arrival.
-            let passes = if self.number <= 1 { 0 } else { rng.next().trailing_ones() };
-            self.travellers.push(Traveller { departures: 0, passes, priority: rng.next() });
+            // The first two executions hold every task at its first arrival.
+            let passes = if self.number <= 2 { 0 } else { rng.next().trailing_ones() };
+            let priority = rng.next();
+            let writes = match self.number {
+                0 | 1 => None,
+                2 => Some(0),
+                number if number % 4 < 2 => None,
+                _ => Some(rng.next().trailing_ones()),
+            };
+            let new = Traveller { passes, priority, writes, ..Traveller::default() };
+            self.travellers.push(new);
         }
         &mut self.travellers[at]
     }
@@ -108,7 +125,7 @@ impl Strategy for When {
         let mut free = Vec::with_capacity(enabled.len());
         let mut needed = Vec::new();
         for pending in &enabled {
-            if !self.holds(pending) {
+            if !self.holds(pending) && !self.traveller(pending.task).is_behind_write {
                 free.push(pending.task);
                 if pending.is_needed {
                     needed.push(pending.task);
@@ -121,8 +138,16 @@ impl Strategy for When {
         let chosen = if free.is_empty() || self.quiet > QUIET || yields && self.quiet > 8 {
             let held: Vec<TaskId> =
                 view.enabled.iter().copied().filter(|task| !free.contains(task)).collect();
+            let behind_write: Vec<TaskId> =
+                held.iter().copied().filter(|&task| self.traveller(task).is_behind_write).collect();
             if held.is_empty() {
                 self.pick(&free)
+            } else if !behind_write.is_empty() {
+                // A task at its site stays there.
+                let next = behind_write[self.rng.below(behind_write.len() as u32) as usize];
+                self.traveller(next).is_behind_write = false;
+                self.quiet = 0;
+                next
             } else {
                 // The one that departed least often, so that every task gets its turn.
                 let mut departures = |task: TaskId| self.traveller(task).departures;
@@ -144,6 +169,17 @@ impl Strategy for When {
             }
             Some(Operation::Site) => self.quiet = 0,
             _ => {}
+        }
+        if operation.is_some_and(|pending| pending.writes_condition) {
+            let traveller = self.traveller(chosen);
+            match traveller.writes {
+                Some(0) => {
+                    traveller.is_behind_write = true;
+                    traveller.writes = None;
+                }
+                Some(more) => traveller.writes = Some(more - 1),
+                None => {}
+            }
         }
         Decision::Task(chosen)
     }
@@ -184,8 +220,12 @@ mod tests {
                 ..PendingOperation::new(TaskId(task), operation, 0, 0)
             })
             .collect();
-        let enabled: Vec<TaskId> = tasks.iter().map(|&(task, ..)| TaskId(task)).collect();
-        let operations: Vec<Operation> = tasks.iter().map(|&(_, operation, _)| operation).collect();
+        chosen_of(strategy, &pending)
+    }
+
+    fn chosen_of(strategy: &mut When, pending: &[PendingOperation]) -> TaskId {
+        let enabled: Vec<TaskId> = pending.iter().map(|one| one.task).collect();
+        let operations: Vec<Operation> = pending.iter().map(|one| one.operation).collect();
         let view = View {
             step: 0,
             running: None,
@@ -196,7 +236,7 @@ mod tests {
             digest: 0,
             expiries: &[],
             gave_way: false,
-            tasks: &pending,
+            tasks: pending,
         };
         match strategy.choose(&view) {
             Decision::Task(task) => task,
@@ -217,6 +257,27 @@ mod tests {
             .filter(|_| chosen(&mut strategy, &[(1, Depart, 0), (2, Lock, 0)]) == TaskId(1))
             .count();
         assert!(departs > 0);
+    }
+
+    #[test]
+    fn a_task_stops_behind_its_first_write_to_the_condition_until_the_others_cannot_run() {
+        use Operation::{Read, Write};
+        let mut strategy = When::new(0);
+        strategy.begin(2);
+        let writes = |task: u16| PendingOperation {
+            writes_condition: true,
+            ..PendingOperation::new(TaskId(task), Write, 8, 0)
+        };
+        let reads = |task: u16| PendingOperation::new(TaskId(task), Read, 8, 0);
+        assert_eq!(chosen_of(&mut strategy, &[writes(1)]), TaskId(1));
+        for _ in 0..100 {
+            assert_eq!(chosen_of(&mut strategy, &[reads(1), reads(2)]), TaskId(2));
+        }
+        assert_eq!(chosen_of(&mut strategy, &[writes(2)]), TaskId(2));
+        // Both are behind their writes. Each continues once, and then neither stops again.
+        let first = chosen_of(&mut strategy, &[reads(1), reads(2)]);
+        let second = (0..100).map(|_| chosen_of(&mut strategy, &[reads(1), writes(2)]));
+        assert!(second.into_iter().any(|task| task == first));
     }
 
     #[test]
