@@ -67,6 +67,22 @@ fn a_pattern_that_matches_nothing_is_refused() {
 }
 
 #[test]
+fn a_thread_that_never_exists_is_named() {
+    let names = |options: &[&str]| {
+        let report = bank(options);
+        report
+            .notes
+            .iter()
+            .any(|note| note.ends_with("no execution had a thread T7; the last one is T2"))
+    };
+    assert!(names(&["--serial", "T7"]));
+    assert!(names(&["--serial", "T7..T9"]));
+    assert!(names(&["--when", "T7@deposit"]));
+    assert!(!names(&["--serial", "T2..T9"]));
+    assert!(!names(&["--when", "T2@deposit"]));
+}
+
+#[test]
 fn threads_that_do_not_matter_run_serially() {
     let home = Home::new();
     let path = program("predicate_kinds").build().expect("the target builds");

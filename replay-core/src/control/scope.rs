@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use traces::Module;
 use traces::points::{CodeRange, PreemptionScope, SerialTasks};
+use traces::predicate::ThreadMatch;
 
 /// The code that the options' patterns match, in the program and its libraries. Runs one execution
 /// to determine which modules are loaded.
@@ -106,6 +107,36 @@ fn serial_numbers(texts: &[String]) -> Result<Vec<Option<SerialTasks>>, Error> {
         all.push(numbers);
     }
     Ok(all)
+}
+
+/// The threads that `--serial` and predicates give by number and that no execution had: a note for each.
+/// `threads` is the most threads that an execution had.
+pub(crate) fn absent_threads(options: &SearchOptions, threads: u64) -> Vec<String> {
+    let highest = threads.saturating_sub(1);
+    let is_absent = |number: u16| threads > 0 && u64::from(number) > highest;
+    let note = |what: &str, number: u16| {
+        format!("{what}: no execution had a thread T{number}; the last one is T{highest}")
+    };
+    let mut all = Vec::new();
+    for (text, tasks) in
+        options.serial.iter().zip(serial_numbers(&options.serial).unwrap_or_default())
+    {
+        if let Some(SerialTasks::Numbers(first, _)) = tasks
+            && is_absent(first)
+        {
+            all.push(note(&format!("--serial {text}"), first));
+        }
+    }
+    for predicate in &options.predicates {
+        for role in &predicate.roles {
+            if let ThreadMatch::Number(number) = role.thread
+                && is_absent(number)
+            {
+                all.push(note(&format!("predicate {}", predicate.text), number));
+            }
+        }
+    }
+    all
 }
 
 /// The code of the functions with this name.

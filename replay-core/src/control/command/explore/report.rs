@@ -3,6 +3,7 @@
 use super::Search;
 use super::round::Counts;
 use crate::control::command::execution::reset_name;
+use crate::control::scope::absent_threads;
 use crate::symbols::{Symbols, demangle};
 use crate::{StrategyChoice, Target};
 use search::Coverage;
@@ -141,6 +142,7 @@ impl Search<'_> {
         let disturbances = std::mem::take(&mut self.saved.disturbances);
         let crate::SearchOptions { atomic, focus, serial, .. } = &self.options;
         let scope = [atomic, focus, serial].map(Clone::clone);
+        let absent = absent_threads(&self.options, total.max_tasks);
         let spurious = self.options.spurious;
         let delays = total.unseen & InstrumentationGap::Deadlines as u64 != 0;
         let slack = self.options.slack.filter(|_| delays);
@@ -201,6 +203,7 @@ impl Search<'_> {
         let busy = Duration::from_secs_f64(elapsed).saturating_mul(report.workers);
         notes.extend(slow_note(busy, total.steps));
         notes.extend(scope_note(&scope));
+        notes.extend(absent);
         notes.extend(spurious_note(spurious));
         notes.extend(slack.map(slack_note));
         if total.unseen & InstrumentationGap::Seconds as u64 != 0 {
