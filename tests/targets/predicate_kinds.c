@@ -120,7 +120,7 @@ static void *deny(void *arg) {
     return NULL;
 }
 
-// Each thread takes two of three locks, in an order of its own.
+// Each thread takes two of three locks, in its own order.
 static int made[64];
 static pthread_mutex_t locks[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 

@@ -1,4 +1,4 @@
-//! Two descriptors of one open file, or of one end of a pipe, are one object however the program came by the second.
+//! Two descriptors of one open file, or of one end of a pipe, are one object however the program received the second.
 
 use tests::heddle::{Home, run};
 use tests::hostile::{BOUND, build};

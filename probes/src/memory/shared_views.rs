@@ -5,7 +5,7 @@
 //! the same for all views of a byte. Addresses of other memory are canonical themselves.
 //!
 //! A page of a private mapping shows what is written to the file until the program writes to the page. Such
-//! mappings are in a table of their own: they are not the same memory, but a write to the file is a write to
+//! mappings are in a separate table: they are not the same memory, but a write to the file is a write to
 //! them.
 
 use crate::memory::snapshot;
@@ -111,7 +111,7 @@ impl Table {
         })
     }
 
-    /// Leaves a file out: programs and libraries have many mappings, and nobody writes to the files.
+    /// Leaves a file out: programs and libraries have many mappings, and no program writes to the files.
     fn leave_out(&self, identity: File) -> bool {
         let object = self.object(identity);
         if object == VIEWS {

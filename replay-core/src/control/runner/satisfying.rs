@@ -178,7 +178,7 @@ impl Seeker<'_> {
         if let Some(found) = self.on_the_way(&own, at_hand.steps.len())? {
             return Ok(Sought::Found(Box::new(found)));
         }
-        if let Some((trace, shared)) = self.near(&own, position)? {
+        if let Some((trace, shared)) = self.keeping_steps(&own, position)? {
             return self.found(*trace, shared);
         }
         self.anywhere(Some(&own))
@@ -206,7 +206,7 @@ impl Seeker<'_> {
     }
 
     /// Searches with fewer and fewer steps of the schedule at hand; at least with one.
-    fn near(
+    fn keeping_steps(
         &mut self,
         own: &Refined,
         position: usize,

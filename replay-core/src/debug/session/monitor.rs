@@ -80,11 +80,11 @@ impl Session<'_> {
             Seek::Next => self.next_preemption(true)?,
             Seek::Previous => self.next_preemption(false)?,
         };
-        self.told(stop)
+        self.report_move(stop)
     }
 
-    /// Tells the user where a move has led.
-    pub(super) fn told(&mut self, mut stop: Stop) -> Result<Stop, Error> {
+    /// Reports to the user where a move has led.
+    pub(super) fn report_move(&mut self, mut stop: Stop) -> Result<Stop, Error> {
         if stop.reason == Reason::End {
             let text = format!("[sched] {}\n", self.outcome());
             self.print(&text);

@@ -1,18 +1,18 @@
 //! Searches for a schedule that satisfies a predicate, and goes to the state in which it does.
 //!
-//! The search runs in a thread of its own: it uses processes of its own, not the traced one. So the
+//! The search runs in a separate thread, and in processes other than the traced one. So the
 //! script for gdb can ask again and again whether it is over, and Ctrl-C is noticed in between.
 
+use super::running_search::{RunningSearch, Wanted};
 use super::{Seek, Session};
 use crate::Error;
 use crate::control::command;
+use crate::debug::execution::Stop;
 use crate::debug::execution::position::Position;
-use crate::debug::execution::{Interrupt, Stop};
 use crate::runner::{Runner, Satisfying, Sought};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// How long a debugger waits for one answer.
@@ -20,45 +20,6 @@ const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The last line of an answer that is not complete.
 const UNFINISHED: &str = "wait";
-
-/// The predicate of the last search.
-pub(super) struct Wanted {
-    text: String,
-    /// The program with the predicate, compiled.
-    runner: Runner,
-}
-
-/// A search that runs.
-pub(super) struct RunningSearch {
-    result: Receiver<Result<Sought, Error>>,
-    thread: Option<JoinHandle<()>>,
-    interrupt: Arc<Interrupt>,
-}
-
-impl RunningSearch {
-    /// The result; none if the search still runs after this time.
-    fn wait(&self, most: Option<Duration>) -> Option<Result<Sought, Error>> {
-        let ended = || Err(Error::Runtime("the search ended without a result".to_owned()));
-        match most {
-            None => Some(self.result.recv().unwrap_or_else(|_| ended())),
-            Some(most) => match self.result.recv_timeout(most) {
-                Ok(result) => Some(result),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => Some(ended()),
-            },
-        }
-    }
-}
-
-impl Drop for RunningSearch {
-    fn drop(&mut self) {
-        self.interrupt.flag().store(true, SeqCst);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-        let _ = self.interrupt.take();
-    }
-}
 
 impl Session<'_> {
     /// Without a predicate: the position. With one: checks it, and requests a search for a schedule
@@ -131,7 +92,7 @@ impl Session<'_> {
         };
         drop(search);
         self.undivert();
-        let done = self.go_to_satisfied(Some(sought)).and_then(|stop| self.told(stop));
+        let done = self.go_to_satisfied(Some(sought)).and_then(|stop| self.report_move(stop));
         // The debugger may not have read the answer when Ctrl-C came.
         self.last_answer = self.answer(String::new(), done);
         self.last_answer.clone()

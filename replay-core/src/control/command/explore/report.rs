@@ -142,7 +142,7 @@ impl Search<'_> {
         let disturbances = std::mem::take(&mut self.saved.disturbances);
         let crate::SearchOptions { atomic, focus, serial, .. } = &self.options;
         let scope = [atomic, focus, serial].map(Clone::clone);
-        let absent = absent_threads(&self.options, total.max_tasks);
+        let absent = absent_threads(self.options, total.max_tasks);
         let spurious = self.options.spurious;
         let delays = total.unseen & InstrumentationGap::Deadlines as u64 != 0;
         let slack = self.options.slack.filter(|_| delays);
