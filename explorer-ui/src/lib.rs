@@ -94,6 +94,7 @@ fn dispatch(
         Verb::Show(args) => commands::show::main(&args, console),
         Verb::Shrink(args) => commands::shrink::main(&args, console),
         Verb::Bisect(args) => commands::bisect::main(&args, console),
+        Verb::Narrow(args) => commands::narrow::main(&args, console),
         Verb::Explain(args) => commands::explain::main(&args, console),
         Verb::Ui(args) => commands::ui::main(&args, console),
         Verb::Serve(args) => commands::serve::main(&args, console),

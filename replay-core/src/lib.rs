@@ -9,6 +9,7 @@ pub mod error;
 pub mod explain;
 mod glob;
 pub mod launch;
+pub mod narrow;
 pub mod options;
 pub mod predicates;
 pub mod private_socket;

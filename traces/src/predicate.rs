@@ -86,8 +86,12 @@ pub enum Purpose {
     /// A state in which it holds is a failure (`--never`).
     Never,
     /// The search leads executions to a state in which it holds, and continues them (`--through`). A task
-    /// is at a site as soon as it can execute nothing else.
+    /// is at a site from its arrival until it executes its next operation. An execution counts as led
+    /// there if the task of the first role is the next to go on, or cannot go on.
     Through,
+    /// Executions are counted by whether they reach a state in which it holds, in the same sense, and are
+    /// led nowhere: its sites add no steps.
+    Note,
 }
 
 impl Purpose {
@@ -95,6 +99,12 @@ impl Purpose {
     #[must_use]
     pub fn is_satisfy(self) -> bool {
         self == Purpose::Satisfy
+    }
+
+    /// Whether executions are counted by whether they reach it.
+    #[must_use]
+    pub fn counts(self) -> bool {
+        matches!(self, Purpose::Through | Purpose::Note)
     }
 }
 
@@ -142,7 +152,7 @@ impl Predicate {
             }
         };
         roles.len() <= MOST_ROLES
-            && !(roles.is_empty() && matches!(self.purpose, Purpose::Satisfy | Purpose::Through))
+            && !(roles.is_empty() && (self.purpose.is_satisfy() || self.purpose.counts()))
             && roles.iter().all(|role| role.places.len() <= MOST_PLACES)
             && self.slots.len() <= MOST_SLOTS
             && self.slots.iter().all(fits)

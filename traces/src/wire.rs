@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 /// `heddle` and a byte that is not a letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"heddle\0\x01");
 /// Incremented when anything in this module changes.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The environment variable that carries the descriptor's number. It leaves the environment
 /// before the program's own code runs, like the next two.
@@ -295,6 +295,9 @@ pub struct Header {
     /// Executions that ended without a failure and with one that did not meet a predicate with the purpose
     /// [`crate::predicate::Purpose::Through`], and those that did.
     pub through: [AtomicU64; 4],
+    /// For each predicate that counts executions: those that reached it and ended without a failure, and
+    /// those that failed.
+    pub noted: [[AtomicU64; 2]; crate::predicate::MOST],
     /// Executions that failed.
     pub failing: AtomicU64,
     /// The most steps of an execution.

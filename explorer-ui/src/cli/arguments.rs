@@ -20,7 +20,7 @@ mod ui;
 use crate::console::When;
 use clap::{Parser, Subcommand};
 
-pub use analyse::{BisectArgs, ExplainArgs, ShrinkArgs};
+pub use analyse::{BisectArgs, ExplainArgs, NarrowArgs, ShrinkArgs};
 pub use cargo::{CargoBuildArgs, CargoRunArgs, CargoTestArgs, CargoVerb, CargoWords};
 pub use cluster::{
     ClusterArgs, ClusterSearchArgs, ClusterStatusArgs, ClusterTracesArgs, ClusterVerb,
@@ -111,6 +111,12 @@ pub enum Verb {
     /// Runs variants of the failing schedule in which some steps of one task run earlier or later. The
     /// reported orders are those that hold in the variants that fail and not in those that pass.
     Bisect(BisectArgs),
+    /// Find the state that causes a failure: threads at sites and a condition over variables
+    ///
+    /// Proposes predicates and checks them by running the program: every execution that reaches the
+    /// printed state fails, and none fails without it. The predicate can be given to `heddle explore
+    /// --through`, or written into the source.
+    Narrow(NarrowArgs),
     /// Explain a failing trace on one page: what happens, why, the kind of bug
     ///
     /// Shrinks and bisects the schedule first, if the program can be run.

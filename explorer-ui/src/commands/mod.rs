@@ -20,6 +20,7 @@ pub mod export;
 pub mod gdb;
 pub mod header;
 pub mod man;
+pub mod narrow;
 mod opening;
 mod output_path;
 mod progress;

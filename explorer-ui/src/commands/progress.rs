@@ -1,9 +1,9 @@
-//! Progress lines of `shrink` and `bisect`.
+//! Progress lines of `shrink`, `bisect` and `narrow`.
 
 use crate::progress::Line;
 use crate::report::text::{count, grouped};
 use replay_core::shrink::Size;
-use replay_core::{bisect, shrink};
+use replay_core::{bisect, narrow, shrink};
 
 /// The progress line of `shrink`.
 pub(super) struct ShrinkProgress<'a>(pub(super) Line<'a>);
@@ -21,6 +21,19 @@ impl bisect::ProgressObserver for BisectProgress<'_> {
     fn progress(&mut self, runs: usize, passing: usize) {
         self.0
             .show(&format!("{} similar to it run, {passing} pass", count(runs as u64, "schedule")));
+    }
+}
+
+/// The progress line of `narrow`.
+pub(super) struct NarrowProgress<'a>(pub(super) Line<'a>);
+
+impl narrow::ProgressObserver for NarrowProgress<'_> {
+    fn progress(&mut self, proposals: usize, executions: u64) {
+        self.0.show(&format!(
+            "{} compared in {}",
+            count(proposals as u64, "predicate"),
+            count(executions, "execution")
+        ));
     }
 }
 

@@ -93,7 +93,7 @@ pub(super) fn main(args: &ReplayArgs, console: &Console) -> Result<Status, Probl
 /// The predicate as the user wrote it.
 fn as_typed(predicate: &Predicate) -> String {
     let text = match predicate.purpose {
-        Purpose::Satisfy => None,
+        Purpose::Satisfy | Purpose::Note => None,
         Purpose::Always => predicate.text.strip_prefix("always "),
         Purpose::Never => predicate.text.strip_prefix("never "),
         Purpose::Through => predicate.text.strip_prefix("through "),

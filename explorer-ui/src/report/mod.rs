@@ -10,7 +10,9 @@ pub mod forecast;
 pub(crate) mod json_output;
 pub(crate) mod json_text;
 pub mod list;
+
 pub mod names;
+pub(crate) mod narrow;
 pub mod next_commands;
 pub mod position;
 pub mod rows;

@@ -402,10 +402,21 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
         End::Cut => Outcome::Cut,
         End::GivenUp | End::Diverged(_) => Outcome::GivenUp,
     };
-    if let Some(met) = predicates::met()
-        && matches!(outcome, Outcome::Passed | Outcome::Failed)
+    // A failure of a kind that does not count says nothing about how the execution would have ended.
+    let has_result = match &end {
+        End::Failed(_) => outcome == Outcome::Failed,
+        _ => outcome == Outcome::Passed,
+    };
+    if let Some(reached) = predicates::reached()
+        && has_result
     {
-        add(&header.through[2 * usize::from(met) + usize::from(outcome == Outcome::Failed)], 1);
+        let failed = usize::from(outcome == Outcome::Failed);
+        add(&header.through[2 * usize::from(reached != 0) + failed], 1);
+        for (predicate, counts) in header.noted.iter().enumerate() {
+            if reached >> predicate & 1 != 0 {
+                add(&counts[failed], 1);
+            }
+        }
     }
     // A process that died left no tasks to report.
     if steps > 0 {

@@ -9,10 +9,15 @@
 //! that may change it, from the creation of the second task on: what the first one initialises before
 //! that breaks nothing. The operations that may change it depend on each other.
 
+//! A predicate that counts executions (`--through`) is reached if it holds in a state from which the task
+//! of its first role goes on, or in which that task is blocked. There a task is at a site from its arrival
+//! until it executes its next operation other than those of sites, since nothing that it does in between
+//! is visible. Its local variables are read at its arrival.
+
 use crate::detect::access;
 use crate::detect::learned_points;
 use crate::memory::arena;
-use crate::schedule::scheduler::point;
+use crate::schedule::scheduler::{enabled, point};
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::root::root;
@@ -29,6 +34,9 @@ use traces::{FailureKind, ObjectKind, Operation, agent_expression};
 
 /// The most assignments of tasks to roles that one evaluation tries.
 const MOST_ASSIGNMENTS: u32 = 4096;
+
+/// The most sites of predicates that count executions, and the most tasks that can be at them.
+const MOST_PASSED: usize = 64;
 
 /// A longer write counts as one to what a condition reads.
 const LONGEST_WRITE: u64 = 4096;
@@ -67,6 +75,11 @@ struct Prepared {
     sites: Vec<Site>,
     /// Memory that can be read without asking the kernel.
     variables: Vec<(u64, u64)>,
+    /// For each predicate where its slots begin in a task's part of `kept`, and the size of a part.
+    first_slots: Vec<usize>,
+    slots: usize,
+    /// The values of slots when a task arrived, for predicates that count executions; by task and slot.
+    kept: Vec<Cell<Option<u64>>>,
 }
 
 struct Here {
@@ -79,9 +92,15 @@ struct Here {
     watch_every_state: Cell<bool>,
     /// The predicates that are no longer watched, one bit each.
     released: Cell<u64>,
-    /// Whether executions are led through a predicate, and whether this one met it.
+    /// Whether executions are led through a predicate, and whether some are counted.
     lead: Cell<bool>,
-    met: Cell<bool>,
+    count: Cell<bool>,
+    /// Whether a task at a site executes steps there.
+    stop: Cell<bool>,
+    /// The predicates that count executions and were reached, one bit each.
+    reached: Cell<u64>,
+    /// The task that is to go on, plus one, while a predicate holds to which executions are led; or 0.
+    first: Cell<u32>,
     /// Whether an execution of the learning phase broke a condition.
     broke: Cell<bool>,
     /// How many tasks are at sites.
@@ -105,6 +124,9 @@ static HERE: Here = Here {
         bases: Vec::new(),
         sites: Vec::new(),
         variables: Vec::new(),
+        first_slots: Vec::new(),
+        slots: 0,
+        kept: Vec::new(),
     }),
     are_there: Cell::new(false),
     have_conditions: Cell::new(false),
@@ -112,7 +134,10 @@ static HERE: Here = Here {
     watch_every_state: Cell::new(false),
     released: Cell::new(0),
     lead: Cell::new(false),
-    met: Cell::new(false),
+    count: Cell::new(false),
+    stop: Cell::new(false),
+    reached: Cell::new(0),
+    first: Cell::new(0),
     broke: Cell::new(false),
     present: Cell::new(0),
     arrived: Cell::new(false),
@@ -165,6 +190,8 @@ pub(crate) fn prepare(predicates: &[Predicate]) {
             Slot::Local { .. } => 0,
         });
         prepared.bases.push(bases.collect());
+        prepared.first_slots.push(prepared.slots);
+        prepared.slots += predicate.slots.len();
     }
     prepared.sites.sort_by_key(|site| site.address);
     prepared.predicates = predicates.to_vec();
@@ -174,6 +201,12 @@ pub(crate) fn prepare(predicates: &[Predicate]) {
     let is_evaluated = |one: &Predicate| has_sites(one) && !one.condition.is_empty();
     HERE.have_conditions.set(predicates.iter().any(is_evaluated));
     HERE.lead.set(predicates.iter().any(|one| one.purpose == Purpose::Through));
+    HERE.stop.set(predicates.iter().any(|one| one.purpose != Purpose::Note));
+    let counts = predicates.iter().any(|one| one.purpose.counts());
+    HERE.count.set(counts);
+    if counts {
+        prepared.kept = vec![Cell::new(None); prepared.slots * MOST_PASSED];
+    }
     HERE.watch_every_state.set(predicates.iter().any(Predicate::watches_every_state));
     *HERE.prepared.borrow_mut() = prepared;
     HERE.are_there.set(true);
@@ -185,30 +218,36 @@ pub(crate) fn begin() {
     HERE.arrived.set(false);
     HERE.judged.set(0);
     HERE.released.set(0);
-    HERE.met.set(false);
+    HERE.reached.set(0);
+    HERE.first.set(0);
     HERE.broke.set(false);
 }
 
 /// What has to be restored where main is the only task.
-pub(crate) fn save() -> (u64, bool) {
-    (HERE.released.get(), HERE.met.get())
+pub(crate) fn save() -> (u64, u64) {
+    (HERE.released.get(), HERE.reached.get())
 }
 
 /// Restores what [`save`] returned, in an execution that began.
-pub(crate) fn restore((released, met): (u64, bool)) {
+pub(crate) fn restore((released, reached): (u64, u64)) {
     HERE.released.set(released);
-    HERE.met.set(met);
+    HERE.reached.set(reached);
 }
 
-/// Whether the execution met a predicate; none if executions are led through none.
-pub(crate) fn met() -> Option<bool> {
-    HERE.lead.get().then(|| HERE.met.get())
+/// The predicates that the execution reached, one bit each; none if executions are not counted.
+pub(crate) fn reached() -> Option<u64> {
+    HERE.count.get().then(|| HERE.reached.get())
+}
+
+/// Whether executions are still to be led through a predicate.
+fn leads() -> bool {
+    HERE.lead.get() && HERE.reached.get() == 0
 }
 
 /// Whether a task may be held at its site: its part of the condition may hold, and the execution is not
 /// past what it was led to.
 pub(crate) fn is_worth_holding(task: &Task) -> bool {
-    task.worth.get() && !HERE.met.get()
+    task.worth.get() && (!HERE.lead.get() || leads() && HERE.first.get() == 0)
 }
 
 /// Whether there are predicates.
@@ -306,13 +345,15 @@ pub(crate) fn arrive(address: u64, behind: u64) {
     if !wanted {
         return;
     }
+    if HERE.count.get() {
+        HERE.prepared.borrow().pass(task, site);
+    }
+    if !HERE.stop.get() {
+        return;
+    }
     // It left its last site by a handler or a jump.
     if task.at_site.replace(0) != 0 {
         HERE.present.set(HERE.present.get().saturating_sub(1));
-    }
-    if HERE.lead.get() {
-        // It can execute nothing but this instruction.
-        task.at_site.set(site as u32 + 1);
     }
     point(Operation::Site, 0, behind, Gate::Open);
     task.at_site.set(site as u32 + 1);
@@ -353,8 +394,13 @@ fn at_site(task: &Task, address: u64) -> Option<(usize, bool, bool)> {
 /// Whether a task can take a role of a predicate, is not at its site, and the part of the condition that
 /// reads static variables only holds.
 pub(crate) fn is_needed(number: u16) -> bool {
-    if !HERE.are_there.get() || HERE.met.get() {
+    if !HERE.are_there.get() || HERE.lead.get() && !leads() {
         return false;
+    }
+    // What leads on from the state comes first.
+    let first = HERE.first.get();
+    if first != 0 {
+        return first == u32::from(number) + 1;
     }
     let here = HERE.prepared.borrow();
     let step = world().step.get() + 1;
@@ -391,7 +437,11 @@ pub(crate) fn is_needed(number: u16) -> bool {
 /// On the manager's stack, before a choice: ends the execution if a predicate is satisfied, or a
 /// condition is broken.
 pub(crate) fn check() {
-    let leads = HERE.lead.get() && !HERE.met.get();
+    if HERE.count.get() {
+        note_blocked();
+    }
+    let leads = leads();
+    HERE.first.set(0);
     if HERE.present.get() < HERE.fewest.get() && !leads {
         return;
     }
@@ -402,6 +452,9 @@ pub(crate) fn check() {
     let here = HERE.prepared.borrow();
     let is_watching = world().created.get() > 1;
     for (number, predicate) in here.predicates.iter().enumerate() {
+        if predicate.purpose == Purpose::Note {
+            continue;
+        }
         let is_open = if predicate.purpose == Purpose::Through {
             leads
         } else if predicate.roles.is_empty() {
@@ -419,7 +472,7 @@ pub(crate) fn check() {
         let wanted = predicate.purpose != Purpose::Always;
         let Some(chosen) = here.assigned(number, &predicate.condition, wanted) else { continue };
         if predicate.purpose == Purpose::Through {
-            HERE.met.set(true);
+            HERE.first.set(u32::from(chosen[0]) + 1);
             continue;
         }
         // In the learning phase, the instruction that breaks a condition may be no scheduling point yet:
@@ -434,7 +487,7 @@ pub(crate) fn check() {
         let who = if who.is_empty() { String::new() } else { format!(" ({})", who.join(", ")) };
         let text = &predicate.text;
         let (kind, site, detail) = match predicate.purpose {
-            Purpose::Satisfy | Purpose::Through => {
+            Purpose::Satisfy | Purpose::Through | Purpose::Note => {
                 (FailureKind::Satisfied, world().task().site.get(), format!("{text}{who}"))
             }
             Purpose::Always | Purpose::Never => {
@@ -465,6 +518,51 @@ fn watch(address: u64, len: usize) {
     }
 }
 
+/// The task that was chosen is about to execute an operation.
+#[inline]
+pub(crate) fn executes(task: &Task, operation: Operation) {
+    if HERE.count.get()
+        && task.passed.get() != 0
+        && !matches!(operation, Operation::Site | Operation::Depart)
+    {
+        goes_on(task);
+    }
+}
+
+#[cold]
+fn goes_on(task: &Task) {
+    note(world().current.get());
+    task.passed.set(0);
+}
+
+/// Notes the predicates that hold with a task in their first role.
+fn note(number: u16) {
+    let here = HERE.prepared.borrow();
+    for (at, predicate) in here.predicates.iter().enumerate() {
+        let is_new = predicate.purpose.counts() && HERE.reached.get() >> at & 1 == 0;
+        if is_new && here.place(at, 0, number).is_some() {
+            let mut chosen = [0; MOST_ROLES];
+            chosen[0] = number;
+            let mut left = MOST_ASSIGNMENTS;
+            if here.assign(at, 1, &mut chosen, &mut left, (&predicate.condition, true)) {
+                HERE.reached.set(HERE.reached.get() | 1 << at);
+            }
+        }
+    }
+}
+
+/// Notes the predicates that hold with a blocked task in their first role: it cannot go on before others
+/// do.
+fn note_blocked() {
+    let world = world();
+    for number in world.alive() {
+        let task = &world.tasks[usize::from(number)];
+        if task.passed.get() != 0 && !enabled(world, task) {
+            note(number);
+        }
+    }
+}
+
 /// The part of a role's text that is its site.
 fn site_text(role: &str) -> &str {
     role.split_once('@').map_or(role, |(_, site)| site)
@@ -488,13 +586,20 @@ impl Prepared {
     /// The place of a task among those of a role, if it is at that role's site.
     fn place(&self, predicate: usize, role: usize, number: u16) -> Option<usize> {
         let task = &world().tasks[usize::from(number)];
+        if self.predicates[predicate].purpose.counts() {
+            let mut sites = self.sites.iter().take(MOST_PASSED).enumerate();
+            let passed = task.passed.get();
+            let of = sites.find_map(|(at, site)| {
+                let is_there = passed >> at & 1 != 0;
+                let mut roles = site.roles.iter().filter(|_| is_there);
+                roles.find(|&&(one, other, _)| (one, other) == (predicate, role))
+            })?;
+            return self.takes(predicate, role, number).then_some(of.2);
+        }
         // A task that left its site by a handler or a jump has another operation.
         let site = task.at_site.get().checked_sub(1)?;
-        let leads = self.predicates[predicate].purpose == Purpose::Through;
-        match task.operation.get() {
-            Operation::Depart => {}
-            Operation::Site if leads => {}
-            _ => return None,
+        if task.operation.get() != Operation::Depart {
+            return None;
         }
         let roles = &self.sites[site as usize].roles;
         let of = roles.iter().find(|&&(one, other, _)| (one, other) == (predicate, role))?;
@@ -531,7 +636,12 @@ impl Prepared {
         let world = world();
         // Equal roles without a name in the condition are taken in the order of the tasks.
         let after = match role.checked_sub(1) {
-            Some(last) if roles[last] == roles[role] && !self.names(predicate, role) => {
+            // A predicate that counts executions distinguishes its first role.
+            Some(last)
+                if roles[last] == roles[role]
+                    && (last > 0 || !self.predicates[predicate].purpose.counts())
+                    && !self.names(predicate, role) =>
+            {
                 Some(chosen[last])
             }
             _ => None,
@@ -577,6 +687,9 @@ impl Prepared {
             Slot::Base(_) => self.bases[predicate].get(slot).copied(),
             Slot::Local { role, code } => {
                 let number = chosen[usize::from(*role)];
+                if of.purpose.counts() {
+                    return self.kept(predicate, slot, number)?.get();
+                }
                 let place = self.place(predicate, usize::from(*role), number)?;
                 self.local(code.get(place)?, &world().tasks[usize::from(number)], number)
             }
@@ -586,6 +699,36 @@ impl Prepared {
             self.read(address, bytes)
         };
         agent_expression::evaluate(code, &slot, &read).is_some_and(|value| (value != 0) == wanted)
+    }
+
+    /// The running task arrives at a site of predicates that count executions: keeps what it alone
+    /// decides.
+    fn pass(&self, task: &Task, site: usize) {
+        let number = world().current.get();
+        if site >= MOST_PASSED || usize::from(number) >= MOST_PASSED {
+            access::note_gap(InstrumentationGap::Assignments);
+            return;
+        }
+        for &(predicate, role, place) in &self.sites[site].roles {
+            let of = &self.predicates[predicate];
+            if !of.purpose.counts() {
+                continue;
+            }
+            for (at, slot) in of.slots.iter().enumerate() {
+                if let Slot::Local { role: wanted, code } = slot
+                    && usize::from(*wanted) == role
+                    && let Some(kept) = self.kept(predicate, at, number)
+                {
+                    let value = code.get(place).and_then(|code| self.local(code, task, number));
+                    kept.set(value);
+                }
+            }
+        }
+        task.passed.set(task.passed.get() | 1 << site);
+    }
+
+    fn kept(&self, predicate: usize, slot: usize, number: u16) -> Option<&Cell<Option<u64>>> {
+        self.kept.get(usize::from(number) * self.slots + self.first_slots[predicate] + slot)
     }
 
     /// The value of a slot's code for a task at a site.

@@ -221,6 +221,7 @@ pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
     // SAFETY: the caller runs on a fiber (interposers check `on_fiber` first), and the slot for the
     // stack pointer belongs to the running task.
     unsafe { switch::heddle_point(task.sp.as_ptr()) }
+    predicates::executes(task, operation);
     record::callers_if_wanted(task);
     if task.alerts.get() != 0 {
         upcalls::get().task_alerted(operation, object, site, gate);

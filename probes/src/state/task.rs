@@ -179,6 +179,9 @@ pub(crate) struct Task {
     /// ([`crate::schedule::predicates`]); and whether the predicate's condition may hold with it.
     pub(crate) at_site: Cell<u32>,
     pub(crate) worth: Cell<bool>,
+    /// The sites at which it arrived since its last operation, one bit each, for predicates that count
+    /// executions.
+    pub(crate) passed: Cell<u64>,
     /// The address of the condition variable or futex word at which it waits to be woken, or 0.
     pub(crate) waits_on: Cell<u64>,
     /// The size of the memory that the pending access touches, in bytes from its object on.
@@ -288,6 +291,7 @@ impl Task {
         probed: Cell::new(0),
         at_site: Cell::new(0),
         worth: Cell::new(false),
+        passed: Cell::new(0),
         waits_on: Cell::new(0),
         wait_bits: Cell::new(0),
         wait_order: Cell::new(0),
@@ -402,6 +406,7 @@ impl Task {
             probed,
             at_site,
             worth,
+            passed,
             waits_on,
             second,
             word_identity,
@@ -461,6 +466,7 @@ impl Task {
         self.probed.set(probed.get());
         self.at_site.set(at_site.get());
         self.worth.set(worth.get());
+        self.passed.set(passed.get());
         self.waits_on.set(waits_on.get());
         self.second.set(second.get());
         self.word_identity.set(word_identity.get());

@@ -10,12 +10,14 @@ mod variables;
 use crate::control::command::{Outcome, first_of};
 use crate::explain::source::Language;
 use crate::symbols::Image;
+use crate::symbols::typed::Shape;
 use crate::{Error, SearchOptions, StrategyChoice, Target};
 use grammar::{Parts, RoleText, Wrong};
 use nearest::{nearest, offer};
 use sites::CodeModule;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use traces::Execution;
 use traces::points::Granularity;
 use traces::predicate::{LONGEST, MOST, MOST_ROLES, Predicate, Purpose, Role, ThreadMatch};
 use variables::{RoleSite, Scope};
@@ -41,7 +43,9 @@ pub fn compile(
     let Some((first, _)) = texts().next() else { return Ok(options.clone()) };
     if options.points == Granularity::Api {
         let why = match first {
-            Purpose::Satisfy | Purpose::Through => "its sites are no synchronisation calls",
+            Purpose::Satisfy | Purpose::Through | Purpose::Note => {
+                "its sites are no synchronisation calls"
+            }
             Purpose::Always | Purpose::Never => "it watches writes to memory",
         };
         return Err(Error::Usage(format!("{} needs --points racy or all: {why}", option(first))));
@@ -100,6 +104,11 @@ impl Program {
                 )));
             }
         };
+        Ok(Some(Program::of_execution(&execution)))
+    }
+
+    /// Those of a recorded execution.
+    fn of_execution(execution: &Execution) -> Program {
         let open = |(number, module): (usize, &traces::Module)| {
             // The dynamic loader has no name for the main program.
             let name = if number == 0 { String::new() } else { module.path.clone() };
@@ -116,7 +125,62 @@ impl Program {
             .flat_map(|task| [task.name.clone(), task.function.clone()])
             .filter(|name| !name.is_empty())
             .collect();
-        Ok(Some(Program { modules, threads }))
+        Program { modules, threads }
+    }
+}
+
+/// Compiles predicates for the program of a recorded execution.
+pub(crate) struct Compiler(Program);
+
+/// A variable that a condition may name at a site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LocalVariable {
+    pub(crate) name: String,
+    /// Whether it is a pointer. Others are integers, booleans or enumerations.
+    pub(crate) is_pointer: bool,
+}
+
+impl Compiler {
+    /// For the program of this execution.
+    pub(crate) fn of(execution: &Execution) -> Compiler {
+        Compiler(Program::of_execution(execution))
+    }
+
+    /// Whether the program has debug information.
+    pub(crate) fn has_lines(&self) -> bool {
+        sites::file_of_main(&self.0.modules).is_some()
+    }
+
+    /// The predicate; none if it is invalid for the program.
+    pub(crate) fn compile(&self, text: &str, purpose: Purpose) -> Option<Predicate> {
+        predicate(text, purpose, &self.0.modules, &self.0.threads).ok()
+    }
+
+    /// The scalar variables of a task at all instructions of a site, written `T1@file.c:20`.
+    pub(crate) fn locals(&self, site: &str) -> Vec<LocalVariable> {
+        let Ok(parts) = grammar::parse(site) else { return Vec::new() };
+        let Some(role) = parts.roles.first() else { return Vec::new() };
+        let Ok(places) = sites::resolve(role, &self.0.modules) else { return Vec::new() };
+        let mut found: Option<Vec<LocalVariable>> = None;
+        for place in &places {
+            let all = place.image.typed_locals(place.at.offset).into_iter();
+            let here: Vec<LocalVariable> = all
+                .filter(|(.., code)| code.is_some())
+                .filter_map(|(name, kind, _)| {
+                    let is_pointer = match place.image.describe(kind)?.shape {
+                        Shape::Integer { .. } | Shape::Enumeration { .. } => false,
+                        Shape::Pointer { .. } => true,
+                        _ => return None,
+                    };
+                    Some(LocalVariable { name, is_pointer })
+                })
+                .collect();
+            found = Some(match found {
+                Some(known) => known.into_iter().filter(|one| here.contains(one)).collect(),
+                None => here,
+            });
+        }
+        found.unwrap_or_default()
     }
 }
 
@@ -126,7 +190,7 @@ fn parse(text: &str, purpose: Purpose) -> Result<Parts, Wrong> {
         return Wrong::new(0, format!("the predicate has more than {LONGEST} characters"));
     }
     let parts = match purpose {
-        Purpose::Satisfy | Purpose::Through => grammar::parse(text)?,
+        Purpose::Satisfy | Purpose::Through | Purpose::Note => grammar::parse(text)?,
         Purpose::Always | Purpose::Never => grammar::parse_watched(text)?,
     };
     if purpose == Purpose::Always && parts.condition.is_none() {
@@ -188,7 +252,7 @@ fn predicate(
         let at = range.start;
         let compiled = condition::compile(&text[range], at, language, &mut scope)?;
         let useless = match (purpose, compiled.fixed) {
-            (Purpose::Satisfy | Purpose::Through, Some(false)) => {
+            (Purpose::Satisfy | Purpose::Through | Purpose::Note, Some(false)) => {
                 Some("the condition is always false, so the predicate can never hold")
             }
             (Purpose::Always, Some(true)) | (Purpose::Never, Some(false)) => {
@@ -220,7 +284,7 @@ fn predicate(
     });
     let roles = roles.collect();
     let text = match purpose {
-        Purpose::Satisfy => text.to_owned(),
+        Purpose::Satisfy | Purpose::Note => text.to_owned(),
         Purpose::Always => format!("always {text}"),
         Purpose::Never => format!("never {text}"),
         Purpose::Through => format!("through {text}"),
@@ -273,6 +337,6 @@ fn option(purpose: Purpose) -> &'static str {
         Purpose::Satisfy => "--when",
         Purpose::Always => "--always",
         Purpose::Never => "--never",
-        Purpose::Through => "--through",
+        Purpose::Through | Purpose::Note => "--through",
     }
 }

@@ -1,4 +1,5 @@
-//! Commands that analyse a failing trace: `heddle shrink`, `heddle bisect` and `heddle explain`.
+//! Commands that analyse a failing trace: `heddle shrink`, `heddle bisect`, `heddle narrow` and
+//! `heddle explain`.
 #![allow(
     rustdoc::broken_intra_doc_links,
     reason = "these comments are the help text, where brackets hold defaults"
@@ -38,6 +39,25 @@ pub struct BisectArgs {
     /// The file for the nearest schedule that passes [the trace's name with .pass before .heddle]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Allow running the program that the trace names, even if another user recorded the trace
+    #[arg(long)]
+    pub yes: bool,
+    /// Use only ASCII characters
+    #[arg(long)]
+    pub ascii: bool,
+    /// Print the result as one JSON object on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// The program and its arguments after `--`, to run instead of those that the trace names
+    #[arg(last = true, num_args = 1.., value_name = "PROGRAM")]
+    pub command: Vec<OsString>,
+}
+
+/// `heddle narrow`.
+#[derive(Debug, Clone, Args)]
+pub struct NarrowArgs {
+    /// The failing trace
+    pub trace: PathBuf,
     /// Allow running the program that the trace names, even if another user recorded the trace
     #[arg(long)]
     pub yes: bool,

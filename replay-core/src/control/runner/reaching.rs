@@ -1,0 +1,86 @@
+//! Counts the executions that reach predicates, by how they end: many predicates in one search.
+
+use super::program::Runner;
+use crate::control::command::search_job;
+use crate::control::worker::{Event, Worker};
+use crate::{Error, SearchOptions};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use traces::FailureKind;
+use traces::predicate::{MOST, Predicate};
+use traces::wire::{Job, Plan, Reset};
+
+/// How executions ended that reached a predicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reached {
+    /// Without a failure.
+    pub passing: u64,
+    /// With one.
+    pub failing: u64,
+}
+
+impl Reached {
+    /// The sum of two counts.
+    #[must_use]
+    pub fn plus(self, other: Reached) -> Reached {
+        Reached { passing: self.passing + other.passing, failing: self.failing + other.failing }
+    }
+}
+
+/// The executions of a search.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reaching {
+    /// All that ended.
+    pub all: Reached,
+    /// For each predicate those that reached it.
+    pub each: Vec<Reached>,
+    /// Whether every schedule was run.
+    pub complete: bool,
+}
+
+impl Runner {
+    /// Runs at most `most` executions of a plan and counts those that reach each predicate, whose purpose
+    /// is to be noted. Only failures of one kind count; executions that fail otherwise are left out.
+    ///
+    /// # Errors
+    /// If the program cannot be run or controlled.
+    pub fn count_reaching(
+        &self,
+        predicates: &[Predicate],
+        kind: FailureKind,
+        plan: Plan,
+        (most, most_steps): (u64, u64),
+        interrupt: &AtomicBool,
+    ) -> Result<Reaching, Error> {
+        let predicates = predicates[..predicates.len().min(MOST)].to_vec();
+        let count = predicates.len();
+        let options = SearchOptions { predicates, fail_on: vec![kind], ..self.options.clone() };
+        let job = Job {
+            last: most,
+            all_steps: most_steps,
+            reset: options.reset.unwrap_or(Reset::Memory),
+            ..search_job(&options, plan)
+        };
+        let mut worker = Worker::start(&self.target, job, options.spin_after)?;
+        let died = loop {
+            match worker.wait(interrupt)? {
+                Event::RuntimeMessage(_) | Event::Tick | Event::Parked | Event::Idle => {}
+                Event::Done => break false,
+                Event::Held | Event::Died(_) => break true,
+            }
+        };
+        let header = worker.channel().header();
+        let read = |from: &[std::sync::atomic::AtomicU64]| Reached {
+            passing: from[0].load(Relaxed),
+            failing: from[1].load(Relaxed),
+        };
+        let all = read(&header.through[..2]).plus(read(&header.through[2..]));
+        let each: Vec<Reached> = header.noted[..count].iter().map(|one| read(one)).collect();
+        let ended = all.passing + all.failing;
+        let complete = !died
+            && header.complete.load(Relaxed) != 0
+            && header.diverged.load(Relaxed) + header.cut.load(Relaxed) == 0
+            && header.executions.load(Relaxed) == ended;
+        Ok(Reaching { all, each, complete })
+    }
+}

@@ -1,0 +1,353 @@
+//! From a failing trace to the smallest predicate that is its cause: threads at sites, and a condition
+//! over variables.
+//!
+//! The method of Gottschlich, Pokam and Pereira, "Concurrent Predicates: A Debugging Technique for Every
+//! Parallel Programmer" (2013), without a person: propose predicates, check them, divide and conquer. A
+//! predicate is the cause if every execution that reaches it fails, and none fails without it. Many are
+//! checked at once, since whether an execution reaches a predicate does not change the execution.
+
+mod conditions;
+mod find;
+mod heddle_cp;
+mod proposal;
+mod sites;
+
+pub use heddle_cp::{Insertion, insertions};
+pub use proposal::{Counts, Proposal, SiteOfThread};
+
+use crate::control::runner::{Reaching, Runner};
+use crate::predicates::Compiler;
+use crate::shrink::{Refused, reproduce};
+use crate::{Error, Target};
+use find::{Candidates, candidates, minimise};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use traces::points::Granularity;
+use traces::predicate::{MOST, Predicate, Purpose};
+use traces::report::ThroughReport;
+use traces::wire::Plan;
+use traces::{Choice, FailureKind, Trace};
+
+/// Executions of each strategy while candidates are compared, and in the last check.
+const COMPARED: u64 = 150;
+const CHECKED: u64 = 1_500;
+/// The most executions of a search of all schedules.
+const ALL: u64 = 20_000;
+/// The most steps of one count, and of the last check: long executions get fewer runs.
+const STEPS: u64 = 400_000;
+const CHECKED_STEPS: u64 = 4_000_000;
+/// Executions that are led through the cause at the end.
+const LED: u64 = 200;
+/// With a smaller effect a predicate says nothing about the cause.
+const LEAST_EFFECT: f64 = 0.5;
+/// The most exact predicates that are returned beside the best.
+const MOST_ALTERNATIVES: usize = 4;
+
+/// What a predicate is to the failure.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finding {
+    /// Sufficient and necessary.
+    Cause(Cause),
+    /// The best predicate that was found is not both.
+    Part(Proposal, Counts),
+    /// No predicate tells failing from passing executions.
+    Nothing,
+    /// Every schedule fails: none is needed.
+    Always,
+    /// No execution passed, and not all schedules were run.
+    NonePassed,
+}
+
+/// A predicate that is sufficient and necessary.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cause {
+    /// The predicate.
+    pub predicate: Proposal,
+    /// How executions of all strategies ended.
+    pub counts: Counts,
+    /// Whether every schedule was run.
+    pub proved: bool,
+    /// How executions ended that were led through it.
+    pub led: Option<ThroughReport>,
+    /// Other predicates for which the same holds.
+    pub alternatives: Vec<Proposal>,
+}
+
+/// The result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Narrowed {
+    /// The failing execution, run again.
+    pub failing: Trace,
+    /// What was found.
+    pub finding: Finding,
+    /// How many predicates were compared, in how many executions.
+    pub proposals: usize,
+    /// The executions.
+    pub executions: u64,
+}
+
+/// Receives the progress.
+pub trait ProgressObserver {
+    /// Reports the number of predicates and of executions so far.
+    fn progress(&mut self, proposals: usize, executions: u64);
+}
+
+/// Why nothing can be narrowed down.
+fn refuse(trace: &Trace, compiler: &Compiler) -> Option<&'static str> {
+    let options = &trace.header.options;
+    let kind = trace.failure.as_ref()?.kind;
+    let tasks = trace.execution.steps.iter().any(|step| step.task != traces::TaskId::MAIN);
+    if kind == FailureKind::Satisfied {
+        return Some(
+            "the trace satisfies a predicate and has no failure: there is no cause to find",
+        );
+    }
+    if !tasks {
+        return Some(
+            "it fails before a second thread executes a step: the schedule is not the cause",
+        );
+    }
+    if Granularity::from_name(&options.points) == Some(Granularity::Api) {
+        return Some(
+            "it was recorded with --points api, which observes no sites: search again with --points racy",
+        );
+    }
+    if !compiler.has_lines() {
+        return Some("the program has no debug information: build it with -g and search again");
+    }
+    None
+}
+
+/// Finds the smallest predicate that is sufficient and necessary for the failure of a trace.
+///
+/// # Errors
+/// [`Refused`], with the reason.
+pub fn narrow(
+    target: &Target,
+    trace: &Trace,
+    interrupt: &AtomicBool,
+    watch: &mut dyn ProgressObserver,
+) -> Result<Narrowed, Refused> {
+    let failure = trace.failure.as_ref().ok_or(Refused::Passes)?;
+    let compiler = Compiler::of(&trace.execution);
+    if let Some(why) = refuse(trace, &compiler) {
+        return Err(Refused::Core(Error::Usage(why.to_owned())));
+    }
+    let runner = crate::shrink::runner_for(target.clone(), trace);
+    let failing = reproduce(&runner, trace, &failure.signature)?;
+    let Some(failure) = failing.failure.clone() else { return Err(Refused::Passes) };
+    let mut experiment = Experiment {
+        runner: &runner,
+        compiler: &compiler,
+        kind: failure.kind,
+        failing: failing.execution.choices().collect(),
+        interrupt,
+        watch,
+        proposals: 0,
+        executions: 0,
+    };
+    let done = |finding, experiment: &Experiment<'_>, failing: Trace| Narrowed {
+        failing,
+        finding,
+        proposals: experiment.proposals,
+        executions: experiment.executions,
+    };
+    let first = experiment.run(&[], COMPARED, STEPS)?;
+    if first.all.passing == 0 {
+        let always = runner.always_fails(ALL, interrupt)?;
+        let finding = if always { Finding::Always } else { Finding::NonePassed };
+        return Ok(done(finding, &experiment, failing));
+    }
+    let read = |path: &str| {
+        let text = std::fs::read(path).ok()?;
+        Some(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
+    };
+    let found = sites::sites(&failing.execution, &failure, &read);
+    let plain = sites::without_conditions(&found);
+    let mut others = Vec::new();
+    for seed in 0..4 {
+        others.extend(runner.random(seed, interrupt)?);
+    }
+    let executions: Vec<&traces::Execution> =
+        std::iter::once(&failing).chain(&others).map(|it| &it.execution).collect();
+    let shared = conditions::shared_variables(&executions);
+    let parts = |proposal: &Proposal| {
+        let locals = proposal.roles.iter().map(|role| compiler.locals(&role.to_string()));
+        conditions::parts(proposal, &shared, &locals.collect::<Vec<_>>())
+    };
+    let is_deadlock = failure.kind.is_deadlock();
+    let Candidates { exact, others } =
+        candidates(&plain, &parts, is_deadlock, &mut |all| experiment.count(all, COMPARED, STEPS))?;
+    let finding = experiment.settle(exact, others, is_deadlock)?;
+    if interrupt.load(Relaxed) {
+        return Err(Refused::NotReproduced("interrupted".into()));
+    }
+    Ok(done(finding, &experiment, failing))
+}
+
+/// Runs executions of the program.
+struct Experiment<'a> {
+    runner: &'a Runner,
+    compiler: &'a Compiler,
+    kind: FailureKind,
+    failing: Vec<Choice>,
+    interrupt: &'a AtomicBool,
+    watch: &'a mut dyn ProgressObserver,
+    proposals: usize,
+    executions: u64,
+}
+
+impl Experiment<'_> {
+    /// Runs the failing schedule, random walks, walks with few preemptions, and schedules similar to the
+    /// failing one.
+    fn run(
+        &mut self,
+        predicates: &[Predicate],
+        executions: u64,
+        steps: u64,
+    ) -> Result<Reaching, Refused> {
+        let choices = &self.failing;
+        let plans = [
+            (Plan::Replay { choices: choices.clone(), expected: Vec::new() }, 1),
+            (Plan::seeded("random", 1), executions),
+            (Plan::seeded("pct", 1), executions),
+            (Plan::LocalSearch { choices: choices.clone(), seed: 1 }, executions / 2),
+        ];
+        let mut sum =
+            Reaching { each: vec![Default::default(); predicates.len()], ..Default::default() };
+        for (plan, most) in plans {
+            let more = self.plan(predicates, plan, most, steps)?;
+            sum.all = sum.all.plus(more.all);
+            for (one, more) in sum.each.iter_mut().zip(more.each) {
+                *one = one.plus(more);
+            }
+        }
+        Ok(sum)
+    }
+
+    fn plan(
+        &mut self,
+        predicates: &[Predicate],
+        plan: Plan,
+        most: u64,
+        steps: u64,
+    ) -> Result<Reaching, Refused> {
+        let (kind, interrupt) = (self.kind, self.interrupt);
+        let ran = self.runner.count_reaching(predicates, kind, plan, (most, steps), interrupt)?;
+        self.executions += ran.all.passing + ran.all.failing;
+        self.watch.progress(self.proposals, self.executions);
+        Ok(ran)
+    }
+
+    /// The predicates that the program allows.
+    fn compiled(&self, proposals: &[Proposal]) -> Vec<(Proposal, Predicate)> {
+        let compile = |one: &Proposal| {
+            Some((one.clone(), self.compiler.compile(&one.to_string(), Purpose::Note)?))
+        };
+        proposals.iter().filter_map(compile).collect()
+    }
+
+    /// Counts executions for each of the predicates that the program allows.
+    fn count(
+        &mut self,
+        proposals: &[Proposal],
+        executions: u64,
+        steps: u64,
+    ) -> Result<Vec<(Proposal, Counts)>, Refused> {
+        let mut counted = Vec::new();
+        for some in self.compiled(proposals).chunks(MOST) {
+            if self.interrupt.load(Relaxed) {
+                break;
+            }
+            self.proposals += some.len();
+            let predicates: Vec<Predicate> = some.iter().map(|(_, it)| it.clone()).collect();
+            let ran = self.run(&predicates, executions, steps)?;
+            let counts = ran.each.iter().map(|&with| Counts::of(ran.all, with));
+            counted.extend(some.iter().map(|(one, _)| one.clone()).zip(counts));
+        }
+        Ok(counted)
+    }
+
+    /// Checks the exact candidates with more executions, and with all schedules if these are few.
+    fn settle(
+        &mut self,
+        exact: Vec<Proposal>,
+        others: Vec<(Proposal, Counts)>,
+        is_deadlock: bool,
+    ) -> Result<Finding, Refused> {
+        let some = self.compiled(&exact);
+        let predicates: Vec<Predicate> = some.iter().map(|(_, it)| it.clone()).collect();
+        let mut refuted = others;
+        let mut left: Vec<(Proposal, Counts)> = Vec::new();
+        let mut proved = false;
+        if !predicates.is_empty() {
+            let walks = self.run(&predicates, CHECKED, CHECKED_STEPS)?;
+            let all = self.plan(&predicates, Plan::bounded("dfs", None), ALL, CHECKED_STEPS)?;
+            proved = all.complete;
+            for (at, (one, _)) in some.iter().enumerate() {
+                let counts = Counts::of(walks.all.plus(all.all), walks.each[at].plus(all.each[at]));
+                match counts.is_exact() {
+                    true => left.push((one.clone(), counts)),
+                    false => refuted.push((one.clone(), counts)),
+                }
+            }
+        }
+        for at in 0..left.len().min(3) {
+            let (best, counts) = left[at].clone();
+            let smaller = minimise(best.clone(), &mut |all| self.count(all, CHECKED, STEPS))?;
+            let best = if left.iter().any(|(one, _)| *one == smaller) { smaller } else { best };
+            let led = self.led(&best)?;
+            let disproved = led.is_some_and(|led| led.met_passing > 0 || led.other_failing > 0);
+            if disproved {
+                continue;
+            }
+            let alternatives = left.into_iter().map(|(one, _)| one);
+            let mut kept: Vec<Proposal> = Vec::new();
+            for one in alternatives.filter(|one| *one != best) {
+                if !kept.iter().chain([&best]).any(|other| other.roles == one.roles) {
+                    kept.push(one);
+                }
+            }
+            kept.truncate(MOST_ALTERNATIVES);
+            return Ok(Finding::Cause(Cause {
+                predicate: best,
+                counts,
+                proved,
+                led,
+                alternatives: kept,
+            }));
+        }
+        refuted.retain(|(_, counts)| counts.effect() >= LEAST_EFFECT);
+        let cost = |one: &(Proposal, Counts)| one.0.cost(is_deadlock);
+        refuted.sort_by(|one, other| {
+            let effect = |it: &(Proposal, Counts)| (it.1.effect() * 20.0).round();
+            effect(other).total_cmp(&effect(one)).then_with(|| cost(one).cmp(&cost(other)))
+        });
+        Ok(refuted.into_iter().next().map_or(Finding::Nothing, |(one, it)| Finding::Part(one, it)))
+    }
+
+    /// Leads executions through the predicate, as a user would by `--through`.
+    fn led(&mut self, best: &Proposal) -> Result<Option<ThroughReport>, Refused> {
+        let text = best.to_string();
+        let Some(predicate) = self.compiler.compile(&text, Purpose::Through) else {
+            return Ok(None);
+        };
+        let plan = Plan::seeded("when", 0);
+        let ran = self.runner.count_reaching(
+            &[predicate],
+            self.kind,
+            plan,
+            (LED, CHECKED_STEPS),
+            self.interrupt,
+        )?;
+        self.executions += ran.all.passing + ran.all.failing;
+        let with = ran.each.first().copied().unwrap_or_default();
+        let counts = Counts::of(ran.all, with);
+        Ok(Some(ThroughReport {
+            met_passing: counts.with.passing,
+            met_failing: counts.with.failing,
+            other_passing: counts.without.passing,
+            other_failing: counts.without.failing,
+        }))
+    }
+}
