@@ -74,7 +74,14 @@ impl Runner {
             passing: from[0].load(Relaxed),
             failing: from[1].load(Relaxed),
         };
-        let all = read(&header.through[..2]).plus(read(&header.through[2..]));
+        // Without predicates the runtime counts no states.
+        let failing = header.failing.load(Relaxed);
+        let others = header.cut.load(Relaxed) + header.diverged.load(Relaxed) + failing;
+        let passing = header.executions.load(Relaxed).saturating_sub(others);
+        let all = match count {
+            0 => Reached { passing, failing },
+            _ => read(&header.through[..2]).plus(read(&header.through[2..])),
+        };
         let each: Vec<Reached> = header.noted[..count].iter().map(|one| read(one)).collect();
         let ended = all.passing + all.failing;
         let complete = !died
