@@ -8,7 +8,7 @@
 //! A condition that is watched (`--always`, `--never`) without sites is evaluated after each operation
 //! that may change it, from the creation of the second task on: what the first one initialises before
 //! that breaks nothing. The operations that may change it depend on each other.
-
+//!
 //! A predicate that counts executions (`--through`) is reached if it holds in a state from which the task
 //! of its first role goes on, or in which that task is blocked. There a task is at a site from its arrival
 //! until it executes its next operation other than those of sites, since nothing that it does in between
