@@ -87,7 +87,7 @@ pub enum Purpose {
     Never,
     /// The search leads executions to a state in which it holds, and continues them (`--through`). A task
     /// is at a site from its arrival until it executes its next operation. An execution counts as led
-    /// there if the task of the first role is the next to go on, or cannot go on.
+    /// there if the task of the first role executes the next operation, or is blocked.
     Through,
     /// Executions are counted by whether they reach a state in which it holds, in the same sense, and are
     /// led nowhere: its sites add no steps.

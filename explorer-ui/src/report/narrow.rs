@@ -3,7 +3,9 @@
 use super::next_commands;
 use super::style::{Role, Style};
 use super::text::{clean, count, grouped, quote};
-use replay_core::narrow::{Cause, Counts, Finding, Insertion, Narrowed, Proposal, insertions};
+use replay_core::narrow::{
+    Cause, Counts, Finding, Insertion, Narrowed, Proposal, declaration, insertions,
+};
 use serde_json::{Value, json as value};
 use traces::Trace;
 
@@ -18,7 +20,7 @@ pub(crate) fn render(narrowed: &Narrowed, trace: &Trace, style: &Style) -> Strin
         Finding::Cause(cause) => return self::cause(cause, trace, &ran, style),
         Finding::Part(best, counts) => part(best, *counts, style),
         Finding::Nothing => {
-            "cause not found: no state of these sites and variables tells the executions that fail \
+            "cause not found: no state of these sites and variables separates the executions that fail \
              from those that pass\n"
                 .to_owned()
         }
@@ -48,7 +50,7 @@ fn cause(cause: &Cause, trace: &Trace, ran: &str, style: &Style) -> String {
         grouped(without.failing + without.passing)
     ));
     text.push_str(if cause.proved {
-        "  proved: every schedule was run\n"
+        "  every schedule was run\n"
     } else {
         "  counted: not every schedule was run\n"
     });
@@ -68,6 +70,9 @@ fn cause(cause: &Cause, trace: &Trace, ran: &str, style: &Style) -> String {
     text.push_str(&style.paint(Role::Dim, ran));
     if let Some(lines) = insertions(&cause.predicate) {
         text.push_str(&format!("\n{}\n", style.paint(Role::Title, "In the source")));
+        if let Some(first) = lines.first() {
+            text.push_str(&format!("  {}\n", declaration(&first.path)));
+        }
         for Insertion { path, line, code } in lines {
             let file = path.rsplit('/').next().unwrap_or_default();
             text.push_str(&format!("  {}:{line}  {}\n", clean(file), clean(&code)));
@@ -148,7 +153,7 @@ pub(crate) fn object(narrowed: &Narrowed) -> Value {
         object["without"] = value!({ "failing": without.failing, "passing": without.passing });
     }
     if let Finding::Cause(cause) = &narrowed.finding {
-        object["proved"] = cause.proved.into();
+        object["all_schedules"] = cause.proved.into();
         object["led"] = value!(cause.led);
         object["alternatives"] = cause.alternatives.iter().map(proposal).collect();
         let line = |it: &Insertion| value!({ "file": it.path, "line": it.line, "code": it.code });

@@ -8,16 +8,15 @@
 //! A condition that is watched (`--always`, `--never`) without sites is evaluated after each operation
 //! that may change it, from the creation of the second task on: what the first one initialises before
 //! that breaks nothing. The operations that may change it depend on each other.
-//!
-//! A predicate that counts executions (`--through`) is reached if it holds in a state from which the task
-//! of its first role goes on, or in which that task is blocked. There a task is at a site from its arrival
-//! until it executes its next operation other than those of sites, since nothing that it does in between
-//! is visible. Its local variables are read at its arrival.
+
+mod counted;
+
+pub(crate) use counted::{executes, reached};
 
 use crate::detect::access;
 use crate::detect::learned_points;
 use crate::memory::arena;
-use crate::schedule::scheduler::{enabled, point};
+use crate::schedule::scheduler::point;
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::root::root;
@@ -75,11 +74,11 @@ struct Prepared {
     sites: Vec<Site>,
     /// Memory that can be read without asking the kernel.
     variables: Vec<(u64, u64)>,
-    /// For each predicate where its slots begin in a task's part of `kept`, and the size of a part.
+    /// For each predicate where its slots begin in a task's part of `at_arrival`, and the size of a part.
     first_slots: Vec<usize>,
     slots: usize,
     /// The values of slots when a task arrived, for predicates that count executions; by task and slot.
-    kept: Vec<Cell<Option<u64>>>,
+    at_arrival: Vec<Cell<Option<u64>>>,
 }
 
 struct Here {
@@ -99,7 +98,7 @@ struct Here {
     stop: Cell<bool>,
     /// The predicates that count executions and were reached, one bit each.
     reached: Cell<u64>,
-    /// The task that is to go on, plus one, while a predicate holds to which executions are led; or 0.
+    /// The task that is to execute the next operation, plus one, while a predicate holds to which executions are led; or 0.
     first: Cell<u32>,
     /// Whether an execution of the learning phase broke a condition.
     broke: Cell<bool>,
@@ -126,7 +125,7 @@ static HERE: Here = Here {
         variables: Vec::new(),
         first_slots: Vec::new(),
         slots: 0,
-        kept: Vec::new(),
+        at_arrival: Vec::new(),
     }),
     are_there: Cell::new(false),
     have_conditions: Cell::new(false),
@@ -205,7 +204,7 @@ pub(crate) fn prepare(predicates: &[Predicate]) {
     let counts = predicates.iter().any(|one| one.purpose.counts());
     HERE.count.set(counts);
     if counts {
-        prepared.kept = vec![Cell::new(None); prepared.slots * MOST_PASSED];
+        prepared.at_arrival = vec![Cell::new(None); prepared.slots * MOST_PASSED];
     }
     HERE.watch_every_state.set(predicates.iter().any(Predicate::watches_every_state));
     *HERE.prepared.borrow_mut() = prepared;
@@ -232,11 +231,6 @@ pub(crate) fn save() -> (u64, u64) {
 pub(crate) fn restore((released, reached): (u64, u64)) {
     HERE.released.set(released);
     HERE.reached.set(reached);
-}
-
-/// The predicates that the execution reached, one bit each; none if executions are not counted.
-pub(crate) fn reached() -> Option<u64> {
-    HERE.count.get().then(|| HERE.reached.get())
 }
 
 /// Whether executions are still to be led through a predicate.
@@ -438,7 +432,7 @@ pub(crate) fn is_needed(number: u16) -> bool {
 /// condition is broken.
 pub(crate) fn check() {
     if HERE.count.get() {
-        note_blocked();
+        counted::note_blocked();
     }
     let leads = leads();
     HERE.first.set(0);
@@ -514,51 +508,6 @@ fn watch(address: u64, len: usize) {
     for word in (address & !7..address.saturating_add(len as u64)).step_by(8) {
         if !learned_points::is_watched(word) && access::are_on() {
             root().learned.borrow().find_watched(word);
-        }
-    }
-}
-
-/// The task that was chosen is about to execute an operation.
-#[inline]
-pub(crate) fn executes(task: &Task, operation: Operation) {
-    if HERE.count.get()
-        && task.passed.get() != 0
-        && !matches!(operation, Operation::Site | Operation::Depart)
-    {
-        goes_on(task);
-    }
-}
-
-#[cold]
-fn goes_on(task: &Task) {
-    note(world().current.get());
-    task.passed.set(0);
-}
-
-/// Notes the predicates that hold with a task in their first role.
-fn note(number: u16) {
-    let here = HERE.prepared.borrow();
-    for (at, predicate) in here.predicates.iter().enumerate() {
-        let is_new = predicate.purpose.counts() && HERE.reached.get() >> at & 1 == 0;
-        if is_new && here.place(at, 0, number).is_some() {
-            let mut chosen = [0; MOST_ROLES];
-            chosen[0] = number;
-            let mut left = MOST_ASSIGNMENTS;
-            if here.assign(at, 1, &mut chosen, &mut left, (&predicate.condition, true)) {
-                HERE.reached.set(HERE.reached.get() | 1 << at);
-            }
-        }
-    }
-}
-
-/// Notes the predicates that hold with a blocked task in their first role: it cannot go on before others
-/// do.
-fn note_blocked() {
-    let world = world();
-    for number in world.alive() {
-        let task = &world.tasks[usize::from(number)];
-        if task.passed.get() != 0 && !enabled(world, task) {
-            note(number);
         }
     }
 }
@@ -688,7 +637,7 @@ impl Prepared {
             Slot::Local { role, code } => {
                 let number = chosen[usize::from(*role)];
                 if of.purpose.counts() {
-                    return self.kept(predicate, slot, number)?.get();
+                    return self.slot_at_arrival(predicate, slot, number)?.get();
                 }
                 let place = self.place(predicate, usize::from(*role), number)?;
                 self.local(code.get(place)?, &world().tasks[usize::from(number)], number)
@@ -699,36 +648,6 @@ impl Prepared {
             self.read(address, bytes)
         };
         agent_expression::evaluate(code, &slot, &read).is_some_and(|value| (value != 0) == wanted)
-    }
-
-    /// The running task arrives at a site of predicates that count executions: keeps what it alone
-    /// decides.
-    fn pass(&self, task: &Task, site: usize) {
-        let number = world().current.get();
-        if site >= MOST_PASSED || usize::from(number) >= MOST_PASSED {
-            access::note_gap(InstrumentationGap::Assignments);
-            return;
-        }
-        for &(predicate, role, place) in &self.sites[site].roles {
-            let of = &self.predicates[predicate];
-            if !of.purpose.counts() {
-                continue;
-            }
-            for (at, slot) in of.slots.iter().enumerate() {
-                if let Slot::Local { role: wanted, code } = slot
-                    && usize::from(*wanted) == role
-                    && let Some(kept) = self.kept(predicate, at, number)
-                {
-                    let value = code.get(place).and_then(|code| self.local(code, task, number));
-                    kept.set(value);
-                }
-            }
-        }
-        task.passed.set(task.passed.get() | 1 << site);
-    }
-
-    fn kept(&self, predicate: usize, slot: usize, number: u16) -> Option<&Cell<Option<u64>>> {
-        self.kept.get(usize::from(number) * self.slots + self.first_slots[predicate] + slot)
     }
 
     /// The value of a slot's code for a task at a site.

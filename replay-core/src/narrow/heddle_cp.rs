@@ -15,7 +15,8 @@ pub struct Insertion {
 }
 
 /// The statements that make the threads wait for the cause; none if a thread's part of the condition
-/// reads the local variables of another thread, which no expression at its line can name.
+/// reads the local variables of another thread, which no expression at its line can name, or two threads
+/// need different conditions at one line.
 #[must_use]
 pub fn insertions(cause: &Proposal) -> Option<Vec<Insertion>> {
     let mut own: Vec<Vec<String>> = vec![Vec::new(); cause.roles.len()];
@@ -35,22 +36,44 @@ pub fn insertions(cause: &Proposal) -> Option<Vec<Insertion>> {
     }
     let others = cause.roles.len() - 1;
     let all = cause.roles.iter().zip(own).enumerate().map(|(at, (role, parts))| {
-        let holds = if parts.is_empty() { None } else { Some(parts.join(" && ")) };
+        let always = if is_rust(&role.path) { "true" } else { "1" };
+        let holds = if parts.is_empty() { always.to_owned() } else { parts.join(" && ") };
         let priority = cause.roles.len() - 1 - at;
-        let is_rust = Path::new(&role.path).extension().is_some_and(|it| it == "rs");
-        let code = if is_rust {
-            let holds = holds.unwrap_or_else(|| "true".to_owned());
+        let code = if is_rust(&role.path) {
             let count =
                 if others == 0 { "Others::None".to_owned() } else { format!("Others::Exactly({others})") };
             format!(
                 "GROUP.others({count}).priority({priority}).run(|| {{}}, || {holds}, || {{}}, || {{}}, || {{}});"
             )
         } else {
-            let holds = holds.unwrap_or_else(|| "1".to_owned());
             let count = if others == 0 { "HEDDLE_NONE" } else { "HEDDLE_EXACTLY" };
             format!("heddle_cp(&group, , {holds}, {count}, {others}, {priority}, , , );")
         };
-        Insertion { path: role.path.clone(), line: role.line, code }
+        (Insertion { path: role.path.clone(), line: role.line, code }, holds)
     });
-    Some(all.collect())
+    // Two threads at one line execute the same statement.
+    let mut lines: Vec<(Insertion, String)> = Vec::new();
+    for (one, holds) in all {
+        let is_there =
+            |(known, _): &&(Insertion, String)| (&known.path, known.line) == (&one.path, one.line);
+        match lines.iter().find(is_there) {
+            Some((_, known)) if *known != holds => return None,
+            Some(_) => {}
+            None => lines.push((one, holds)),
+        }
+    }
+    Some(lines.into_iter().map(|(one, _)| one).collect())
+}
+
+/// What declares the group of threads that the statements name, for a source file.
+#[must_use]
+pub fn declaration(path: &str) -> &'static str {
+    match is_rust(path) {
+        true => "static GROUP: heddle::Group = heddle::Group::new();",
+        false => "#include \"heddle.h\"  static heddle_cp_group group = HEDDLE_CP_GROUP;",
+    }
+}
+
+fn is_rust(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == "rs")
 }

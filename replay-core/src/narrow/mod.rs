@@ -12,7 +12,7 @@ mod heddle_cp;
 mod proposal;
 mod sites;
 
-pub use heddle_cp::{Insertion, insertions};
+pub use heddle_cp::{Insertion, declaration, insertions};
 pub use proposal::{Counts, Proposal, SiteOfThread};
 
 use crate::control::runner::{Reaching, Runner};
@@ -50,7 +50,7 @@ pub enum Finding {
     Cause(Cause),
     /// The best predicate that was found is not both.
     Part(Proposal, Counts),
-    /// No predicate tells failing from passing executions.
+    /// No predicate separates failing from passing executions.
     Nothing,
     /// Every schedule fails: none is needed.
     Always,

@@ -47,7 +47,7 @@ impl fmt::Display for SiteOfThread {
 /// A predicate that may be the cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
-    /// The threads at sites; the first one goes on in the state.
+    /// The threads at sites; the first one executes the next operation in the state.
     pub roles: Vec<SiteOfThread>,
     /// The parts of the condition, all of which hold.
     pub condition: Vec<String>,

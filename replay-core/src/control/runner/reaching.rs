@@ -34,7 +34,7 @@ pub struct Reaching {
     pub all: Reached,
     /// For each predicate those that reached it.
     pub each: Vec<Reached>,
-    /// Whether every schedule was run.
+    /// Whether every schedule was run, and everything in them was observed.
     pub complete: bool,
 }
 
@@ -84,7 +84,10 @@ impl Runner {
         };
         let each: Vec<Reached> = header.noted[..count].iter().map(|one| read(one)).collect();
         let ended = all.passing + all.failing;
+        // What was not observed may have further schedules.
+        let is_observed = header.instrumentation.unseen.load(Relaxed) == 0;
         let complete = !died
+            && is_observed
             && header.complete.load(Relaxed) != 0
             && header.diverged.load(Relaxed) + header.cut.load(Relaxed) == 0
             && header.executions.load(Relaxed) == ended;
