@@ -102,7 +102,7 @@ fn the_cause_is_found_and_is_sufficient_and_necessary() {
             };
             all.iter().any(is_in)
         };
-        assert!(expected.lines.iter().any(|wanted| has(wanted)), "{what}");
+        assert!(expected.lines.iter().any(has), "{what}");
         confirm(&home, &found, expected.program, expected.args);
     }
 }

@@ -94,8 +94,6 @@ struct Here {
     /// Whether executions are led through a predicate, and whether some are counted.
     lead: Cell<bool>,
     count: Cell<bool>,
-    /// Whether a task at a site executes steps there.
-    stop: Cell<bool>,
     /// The predicates that count executions and were reached, one bit each.
     reached: Cell<u64>,
     /// The task that is to execute the next operation, plus one, while a predicate holds to which executions are led; or 0.
@@ -134,7 +132,6 @@ static HERE: Here = Here {
     released: Cell::new(0),
     lead: Cell::new(false),
     count: Cell::new(false),
-    stop: Cell::new(false),
     reached: Cell::new(0),
     first: Cell::new(0),
     broke: Cell::new(false),
@@ -200,7 +197,6 @@ pub(crate) fn prepare(predicates: &[Predicate]) {
     let is_evaluated = |one: &Predicate| has_sites(one) && !one.condition.is_empty();
     HERE.have_conditions.set(predicates.iter().any(is_evaluated));
     HERE.lead.set(predicates.iter().any(|one| one.purpose == Purpose::Through));
-    HERE.stop.set(predicates.iter().any(|one| one.purpose != Purpose::Note));
     let counts = predicates.iter().any(|one| one.purpose.counts());
     HERE.count.set(counts);
     if counts {
@@ -236,6 +232,12 @@ pub(crate) fn restore((released, reached): (u64, u64)) {
 /// Whether executions are still to be led through a predicate.
 fn leads() -> bool {
     HERE.lead.get() && HERE.reached.get() == 0
+}
+
+/// Whether a task is at a site of a predicate, and leaves it with its pending operation. It stops at
+/// the sites of predicates that do not count executions, and executes two operations there.
+pub(crate) fn is_at_site(operation: Operation, task: &Task) -> bool {
+    operation == Operation::Depart || HERE.lead.get() && task.passed.get() != 0
 }
 
 /// Whether a task may be held at its site: its part of the condition may hold, and the execution is not
@@ -335,14 +337,16 @@ pub(crate) fn arrive(address: u64, behind: u64) {
         return;
     }
     let task = world().task();
-    let Some((site, wanted, worth)) = at_site(task, address) else { return };
-    if !wanted {
+    let Some(Arrival { site, counts, stops, is_worth_holding }) = arrival(task, address) else {
         return;
-    }
-    if HERE.count.get() {
+    };
+    if counts {
+        // It can be at several sites until its next operation.
+        let others = task.passed.get() != 0 && task.worth.get();
+        task.worth.set(is_worth_holding || others);
         HERE.prepared.borrow().pass(task, site);
     }
-    if !HERE.stop.get() {
+    if !stops {
         return;
     }
     // It left its last site by a handler or a jump.
@@ -351,7 +355,7 @@ pub(crate) fn arrive(address: u64, behind: u64) {
     }
     point(Operation::Site, 0, behind, Gate::Open);
     task.at_site.set(site as u32 + 1);
-    task.worth.set(worth);
+    task.worth.set(is_worth_holding);
     HERE.present.set(HERE.present.get() + 1);
     HERE.arrived.set(true);
     point(Operation::Depart, 0, behind, Gate::Open);
@@ -359,18 +363,31 @@ pub(crate) fn arrive(address: u64, behind: u64) {
     HERE.present.set(HERE.present.get() - 1);
 }
 
-/// The site at an address: its index, whether a role there is open to the task, and whether that
-/// role's own part of the condition holds.
-fn at_site(task: &Task, address: u64) -> Option<(usize, bool, bool)> {
+/// What a task finds at a site.
+struct Arrival {
+    site: usize,
+    /// Whether a role there is open to the task, of a predicate that counts executions, and of one for
+    /// which it stops.
+    counts: bool,
+    stops: bool,
+    /// Whether the own part of such a role's condition holds.
+    is_worth_holding: bool,
+}
+
+/// What a task finds at the site of an address, if there is one.
+fn arrival(task: &Task, address: u64) -> Option<Arrival> {
     let here = HERE.prepared.borrow();
     let site = here.sites.binary_search_by_key(&address, |site| site.address).ok()?;
     let number = world().current.get();
-    let (mut wanted, mut worth) = (false, false);
+    let (mut counts, mut stops, mut worth) = (false, false, false);
     for &(predicate, role, place) in &here.sites[site].roles {
         if !here.takes(predicate, role, number) {
             continue;
         }
-        wanted = true;
+        match here.predicates[predicate].purpose.counts() {
+            true => counts = true,
+            false => stops = true,
+        }
         let own = &here.predicates[predicate].roles[role].own;
         let slot = |slot: usize| match here.predicates[predicate].slots.get(slot)? {
             Slot::Base(_) => here.bases[predicate].get(slot).copied(),
@@ -382,7 +399,7 @@ fn at_site(task: &Task, address: u64) -> Option<(usize, bool, bool)> {
         let read = |address: u64, bytes: &mut [u8]| here.read(address, bytes);
         worth |= own.iter().all(|code| agent_expression::evaluate(code, &slot, &read) != Some(0));
     }
-    Some((site, wanted, worth))
+    Some(Arrival { site, counts, stops, is_worth_holding: worth })
 }
 
 /// Whether a task can take a role of a predicate, is not at its site, and the part of the condition that

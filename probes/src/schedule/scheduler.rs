@@ -85,6 +85,8 @@ const NO_TASK: PendingOperation = PendingOperation {
     may_satisfy: false,
     may_break: false,
     is_needed: false,
+    is_at_site: false,
+    is_worth_holding: false,
     writes_condition: false,
 };
 
@@ -107,9 +109,9 @@ fn next(world: &World, number: u16) -> PendingOperation {
     }
     let value = match operation {
         Operation::SemWait | Operation::SemPost => u64::from(semaphore::value(object)),
-        Operation::Depart => u64::from(predicates::is_worth_holding(task)),
         _ => 0,
     };
+    let is_at_site = predicates::is_at_site(operation, task);
     let timed = match operation {
         Operation::TimedWake
         | Operation::SpuriousWake
@@ -149,6 +151,8 @@ fn next(world: &World, number: u16) -> PendingOperation {
         may_satisfy: predicates::may_satisfy(operation),
         may_break: predicates::may_break(operation, task),
         is_needed: predicates::is_needed(number),
+        is_at_site,
+        is_worth_holding: is_at_site && predicates::is_worth_holding(task),
         writes_condition: predicates::writes_condition(operation, task),
         prefers_writers: operation == Operation::WriteLock && rwlock::prefers_writers(object),
         ..PendingOperation::new(

@@ -51,6 +51,10 @@ pub struct PendingOperation {
     pub may_break: bool,
     /// Whether the task is needed at a site of a predicate whose condition may hold now.
     pub is_needed: bool,
+    /// Whether the task is at a site of a predicate.
+    pub is_at_site: bool,
+    /// Whether a predicate may hold with the task at its site.
+    pub is_worth_holding: bool,
     /// Whether the operation writes to a variable that a predicate's condition reads.
     pub writes_condition: bool,
 }
@@ -79,6 +83,8 @@ impl PendingOperation {
             may_satisfy: false,
             may_break: false,
             is_needed: false,
+            is_at_site: false,
+            is_worth_holding: false,
             writes_condition: false,
         }
     }

@@ -25,7 +25,7 @@ use crate::rng::Rng;
 use crate::strategy::descriptor::Descriptor;
 use crate::{Decision, Outcome, PrefixReplay, Reduction, Shareable, Sharing, Strategy, View};
 use serde::{Deserialize, Serialize};
-use traces::{Operation, TaskId};
+use traces::TaskId;
 
 /// The descriptor of the strategy.
 pub const DESCRIPTOR: Descriptor =
@@ -47,6 +47,8 @@ struct Traveller {
     writes: Option<u32>,
     /// Whether it stopped behind a write.
     is_behind_write: bool,
+    /// Whether it was at a site before the last choice.
+    is_at_site: bool,
 }
 
 /// A search that holds tasks at sites. Each execution depends on the seed and its number alone.
@@ -91,9 +93,7 @@ impl When {
     /// Whether a task stays at its site.
     fn holds(&mut self, pending: &PendingOperation) -> bool {
         let traveller = self.traveller(pending.task);
-        pending.operation == Operation::Depart
-            && pending.value != 0
-            && traveller.departures >= traveller.passes
+        pending.is_at_site && pending.is_worth_holding && traveller.departures >= traveller.passes
     }
 
     /// One of several tasks: by priority, or each with the same probability.
@@ -124,6 +124,13 @@ impl Strategy for When {
             view.tasks.iter().filter(|pending| is_enabled(pending.task)).collect();
         let mut free = Vec::with_capacity(enabled.len());
         let mut needed = Vec::new();
+        for pending in view.tasks {
+            let traveller = self.traveller(pending.task);
+            if pending.is_at_site && !traveller.is_at_site {
+                self.quiet = 0;
+            }
+            self.traveller(pending.task).is_at_site = pending.is_at_site;
+        }
         for pending in &enabled {
             if !self.holds(pending) && !self.traveller(pending.task).is_behind_write {
                 free.push(pending.task);
@@ -162,13 +169,12 @@ impl Strategy for When {
             self.pick(&needed)
         };
         let operation = enabled.iter().find(|pending| pending.task == chosen);
-        match operation.map(|pending| pending.operation) {
-            Some(Operation::Depart) => {
-                self.traveller(chosen).departures += 1;
-                self.quiet = 0;
-            }
-            Some(Operation::Site) => self.quiet = 0,
-            _ => {}
+        if operation.is_some_and(|pending| pending.is_at_site) {
+            let traveller = self.traveller(chosen);
+            traveller.departures += 1;
+            // Its next operation can be at the next site.
+            traveller.is_at_site = false;
+            self.quiet = 0;
         }
         if operation.is_some_and(|pending| pending.writes_condition) {
             let traveller = self.traveller(chosen);
@@ -210,13 +216,15 @@ impl Reduction for When {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use traces::Operation;
 
-    /// A view of tasks with these operations; a departure with value 1 may be held.
-    fn chosen(strategy: &mut When, tasks: &[(u16, Operation, u64)]) -> TaskId {
+    /// A view of tasks with these operations; whether a departure may be held.
+    fn chosen(strategy: &mut When, tasks: &[(u16, Operation, bool)]) -> TaskId {
         let pending: Vec<PendingOperation> = tasks
             .iter()
-            .map(|&(task, operation, value)| PendingOperation {
-                value,
+            .map(|&(task, operation, is_worth_holding)| PendingOperation {
+                is_at_site: operation == Operation::Depart,
+                is_worth_holding,
                 ..PendingOperation::new(TaskId(task), operation, 0, 0)
             })
             .collect();
@@ -250,11 +258,11 @@ mod tests {
         let mut strategy = When::new(0);
         strategy.begin(1);
         for _ in 0..100 {
-            assert_eq!(chosen(&mut strategy, &[(1, Depart, 1), (2, Lock, 0)]), TaskId(2));
+            assert_eq!(chosen(&mut strategy, &[(1, Depart, true), (2, Lock, false)]), TaskId(2));
         }
         // Its own part of the condition is false.
         let departs = (0..100)
-            .filter(|_| chosen(&mut strategy, &[(1, Depart, 0), (2, Lock, 0)]) == TaskId(1))
+            .filter(|_| chosen(&mut strategy, &[(1, Depart, false), (2, Lock, false)]) == TaskId(1))
             .count();
         assert!(departs > 0);
     }
@@ -284,7 +292,7 @@ mod tests {
     fn held_tasks_depart_in_turn_when_no_other_can_run() {
         let mut strategy = When::new(0);
         strategy.begin(1);
-        let tasks = [(1, Operation::Depart, 1), (2, Operation::Depart, 1)];
+        let tasks = [(1, Operation::Depart, true), (2, Operation::Depart, true)];
         let first: Vec<TaskId> = (0..6).map(|_| chosen(&mut strategy, &tasks)).collect();
         for pair in first.chunks(2) {
             assert_ne!(pair[0], pair[1], "{first:?}");
@@ -295,7 +303,7 @@ mod tests {
     fn a_held_task_departs_after_many_steps_of_the_others() {
         let mut strategy = When::new(0);
         strategy.begin(1);
-        let tasks = [(1, Operation::Depart, 1), (2, Operation::Lock, 0)];
+        let tasks = [(1, Operation::Depart, true), (2, Operation::Lock, false)];
         let departs = (0..3 * QUIET).filter(|_| chosen(&mut strategy, &tasks) == TaskId(1));
         assert_eq!(departs.count(), 2);
     }
