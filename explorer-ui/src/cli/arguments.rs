@@ -43,6 +43,7 @@ pub use ui::UiArgs;
     about = "Finds thread schedules under which a program fails, and replays them exactly",
     arg_required_else_help = true,
     disable_help_subcommand = true,
+    help_template = "{about}\n{usage-heading} {usage}\n\n{all-args}{after-help}",
     after_help = "Exit status: 0 no failure, 1 failure, 2 wrong usage, 3 not runnable, 4 interrupted, 5 satisfied"
 )]
 pub struct Cli {
