@@ -92,6 +92,9 @@ pub enum Purpose {
     /// Executions are counted by whether they reach a state in which it holds, in the same sense, and are
     /// led nowhere: its sites add no steps.
     Note,
+    /// Tasks execute the same steps at its sites as for `Satisfy`, so that the schedule that a search found
+    /// can be repeated and continues behind the state in which it holds.
+    Visit,
 }
 
 impl Purpose {

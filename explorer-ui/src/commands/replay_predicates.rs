@@ -97,6 +97,7 @@ fn as_typed(predicate: &Predicate) -> String {
         Purpose::Always => predicate.text.strip_prefix("always "),
         Purpose::Never => predicate.text.strip_prefix("never "),
         Purpose::Through => predicate.text.strip_prefix("through "),
+        Purpose::Visit => predicate.text.strip_prefix("visit "),
     };
     text.unwrap_or(&predicate.text).to_owned()
 }

@@ -463,7 +463,7 @@ pub(crate) fn check() {
     let here = HERE.prepared.borrow();
     let is_watching = world().created.get() > 1;
     for (number, predicate) in here.predicates.iter().enumerate() {
-        if predicate.purpose == Purpose::Note {
+        if matches!(predicate.purpose, Purpose::Note | Purpose::Visit) {
             continue;
         }
         let is_open = if predicate.purpose == Purpose::Through {
@@ -498,7 +498,7 @@ pub(crate) fn check() {
         let who = if who.is_empty() { String::new() } else { format!(" ({})", who.join(", ")) };
         let text = &predicate.text;
         let (kind, site, detail) = match predicate.purpose {
-            Purpose::Satisfy | Purpose::Through | Purpose::Note => {
+            Purpose::Satisfy | Purpose::Through | Purpose::Note | Purpose::Visit => {
                 (FailureKind::Satisfied, world().task().site.get(), format!("{text}{who}"))
             }
             Purpose::Always | Purpose::Never => {

@@ -43,7 +43,7 @@ pub fn compile(
     let Some((first, _)) = texts().next() else { return Ok(options.clone()) };
     if options.points == Granularity::Api {
         let why = match first {
-            Purpose::Satisfy | Purpose::Through | Purpose::Note => {
+            Purpose::Satisfy | Purpose::Through | Purpose::Note | Purpose::Visit => {
                 "its sites are no synchronisation calls"
             }
             Purpose::Always | Purpose::Never => "it watches writes to memory",
@@ -190,7 +190,9 @@ fn parse(text: &str, purpose: Purpose) -> Result<Parts, Wrong> {
         return Wrong::new(0, format!("the predicate has more than {LONGEST} characters"));
     }
     let parts = match purpose {
-        Purpose::Satisfy | Purpose::Through | Purpose::Note => grammar::parse(text)?,
+        Purpose::Satisfy | Purpose::Through | Purpose::Note | Purpose::Visit => {
+            grammar::parse(text)?
+        }
         Purpose::Always | Purpose::Never => grammar::parse_watched(text)?,
     };
     if purpose == Purpose::Always && parts.condition.is_none() {
@@ -252,7 +254,7 @@ fn predicate(
         let at = range.start;
         let compiled = condition::compile(&text[range], at, language, &mut scope)?;
         let useless = match (purpose, compiled.fixed) {
-            (Purpose::Satisfy | Purpose::Through | Purpose::Note, Some(false)) => {
+            (Purpose::Satisfy | Purpose::Through | Purpose::Note | Purpose::Visit, Some(false)) => {
                 Some("the condition is always false, so the predicate can never hold")
             }
             (Purpose::Always, Some(true)) | (Purpose::Never, Some(false)) => {
@@ -288,6 +290,7 @@ fn predicate(
         Purpose::Always => format!("always {text}"),
         Purpose::Never => format!("never {text}"),
         Purpose::Through => format!("through {text}"),
+        Purpose::Visit => format!("visit {text}"),
     };
     Ok(Predicate { text, roles, slots, condition: code, shared, purpose, until })
 }
@@ -334,7 +337,7 @@ fn shown(text: &str, purpose: Purpose, wrong: Wrong) -> Error {
 /// The option that takes texts for a purpose.
 fn option(purpose: Purpose) -> &'static str {
     match purpose {
-        Purpose::Satisfy => "--when",
+        Purpose::Satisfy | Purpose::Visit => "--when",
         Purpose::Always => "--always",
         Purpose::Never => "--never",
         Purpose::Through | Purpose::Note => "--through",

@@ -60,7 +60,7 @@ pub enum Sought {
 #[derive(Debug)]
 pub struct Satisfying {
     /// The execution with the scheduling points of the predicates. It continues behind the state in
-    /// which one is satisfied, so it is led through that state.
+    /// which one is satisfied.
     pub trace: Trace,
     /// One is satisfied after this many steps of it.
     pub steps: usize,
@@ -170,8 +170,8 @@ impl Seeker<'_> {
     }
 
     fn run(&mut self, at_hand: &Execution, position: usize) -> Result<Sought, Error> {
-        let through = through(&self.options);
-        let Some(own) = refined(self.runner, &through, at_hand, self.interrupt)? else {
+        let visiting = visiting(&self.options);
+        let Some(own) = refined(self.runner, &visiting, at_hand, self.interrupt)? else {
             return self.anywhere(None);
         };
         self.executions += own.runs;
@@ -286,7 +286,7 @@ impl Seeker<'_> {
         let message = trace.failure.as_ref().map(|failure| failure.message.clone());
         let options = SearchOptions {
             learned: trace.header.options.learned.clone(),
-            ..through(&self.options)
+            ..visiting(&self.options)
         };
         let choices = trace.execution.choices().collect();
         let again = record_again(&self.runner.target, choices, &options, self.interrupt)?;
@@ -312,14 +312,14 @@ impl Seeker<'_> {
 
 /// The options with which an execution continues behind the state that satisfies a predicate, and its
 /// failures count.
-fn through(options: &SearchOptions) -> SearchOptions {
-    let led = |predicate: &Predicate| Predicate {
-        text: format!("through {}", predicate.text),
-        purpose: Purpose::Through,
+fn visiting(options: &SearchOptions) -> SearchOptions {
+    let visited = |predicate: &Predicate| Predicate {
+        text: format!("visit {}", predicate.text),
+        purpose: Purpose::Visit,
         ..predicate.clone()
     };
     SearchOptions {
-        predicates: options.predicates.iter().map(led).collect(),
+        predicates: options.predicates.iter().map(visited).collect(),
         fail_on: failure_kinds_for_replay(None),
         ..options.clone()
     }

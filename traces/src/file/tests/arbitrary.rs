@@ -79,8 +79,13 @@ fn header() -> impl Strategy<Value = Header> {
             }],
             slots: vec![Slot::Base(module), Slot::Local { role: 0, code: vec![local] }],
             condition: condition.clone(),
-            purpose: [Purpose::Satisfy, Purpose::Always, Purpose::Never, Purpose::Through]
-                [offset as usize % 4],
+            purpose: [
+                Purpose::Satisfy,
+                Purpose::Always,
+                Purpose::Never,
+                Purpose::Through,
+                Purpose::Visit,
+            ][offset as usize % 4],
             until: condition.clone(),
             shared: vec![condition],
         },
