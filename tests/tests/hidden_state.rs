@@ -10,7 +10,7 @@ use tests::parallel::check_all;
 use traces::report::{Report, Verdict};
 
 /// The cases whose failure is not found, and a part of what the report says.
-const INCOMPLETE: [(&str, &str); 25] = [
+const INCOMPLETE: [(&str, &str); 23] = [
     ("name_in_proc_read", "`names of threads in /proc`"),
     ("name_in_proc_written", "`names of threads in /proc`"),
     ("watch_waiting", "`ioctl`"),
@@ -33,8 +33,6 @@ const INCOMPLETE: [(&str, &str); 25] = [
     ("own_memory_read", "`accesses through /proc/self/mem`"),
     ("status_of_process", "`the process's own state in /proc`"),
     ("mapped_in_proc", "`the process's own state in /proc`"),
-    ("semaphore_set", "`semctl`"),
-    ("message_queue", "`msgget`"),
     ("own_random", "`srandom_r`"),
 ];
 

@@ -11,6 +11,7 @@ use crate::kernel::children;
 use crate::kernel::left_files;
 use crate::kernel::pass;
 use crate::kernel::syscalls;
+use crate::kernel::system_v;
 use crate::kernel::task_life;
 use crate::memory::{arena, runtime_heap, thread_block};
 use crate::schedule::interrupt;
@@ -245,6 +246,7 @@ fn one() -> bool {
     }
     memory_loop::compare_repeated(&end);
     left_files::end();
+    system_v::end();
     settle(number, end)
 }
 
@@ -329,6 +331,7 @@ pub(crate) fn begin_execution() {
     pass::begin();
     syscalls::begin();
     left_files::begin();
+    system_v::begin();
 }
 
 /// Reports to the watchdog which process runs the execution.

@@ -19,6 +19,7 @@ use crate::executions::manager::{
 use crate::executions::own_memory::own_ranges;
 use crate::kernel::left_files;
 use crate::kernel::pass;
+use crate::kernel::system_v;
 use crate::kernel::{exit, timer};
 use crate::memory::{kernel_changes, snapshot};
 use crate::primitives::{mutex_ceiling, named_semaphore, thread, thread_keys};
@@ -440,6 +441,7 @@ fn in_one_fork(prefix: Option<&CommonPrefix>, begin: Option<&Begin>) -> Compared
         }
         let (end, _) = prefix.map_or_else(execute, CommonPrefix::execute_from_end);
         left_files::end();
+        system_v::end();
         root().compared.set(Compared {
             done: true,
             digest: record::digest_if(true),

@@ -29,6 +29,7 @@ pub(crate) mod signal_calls;
 pub(crate) mod signal_delivery;
 pub(crate) mod splices;
 pub(crate) mod syscalls;
+pub(crate) mod system_v;
 pub(crate) mod task_life;
 pub(crate) mod thread_list;
 pub(crate) mod time;

@@ -7,6 +7,7 @@ use crate::kernel::captured_output;
 use crate::kernel::changed_files;
 use crate::kernel::descriptor_kind::{Kind, kind};
 use crate::kernel::left_files;
+use crate::kernel::system_v;
 use crate::memory::shared_views::{self, Change};
 use crate::memory::{kernel_changes, snapshot};
 use crate::state::root::root;
@@ -108,7 +109,7 @@ pub(crate) fn last_call() -> String {
 
 /// The name of a call that changes state in the kernel.
 pub(crate) fn name(number: i64) -> String {
-    const NAMES: [(i64, &str); 59] = [
+    const NAMES: [(i64, &str); 62] = [
         (libc::SYS_clone, "a function that starts another program"),
         (libc::SYS_write, "write"),
         (libc::SYS_writev, "writev"),
@@ -168,6 +169,9 @@ pub(crate) fn name(number: i64) -> String {
         (libc::SYS_wait4, "wait4"),
         (libc::SYS_waitid, "waitid"),
         (libc::SYS_msgsnd, "msgsnd"),
+        (libc::SYS_msgget, "msgget"),
+        (libc::SYS_semget, "semget"),
+        (libc::SYS_shmget, "shmget"),
     ];
     let known = NAMES.iter().find(|(call, _)| *call == number);
     known.map_or_else(|| format!("system call {number}"), |(_, name)| (*name).to_owned())
@@ -250,6 +254,7 @@ pub(crate) fn pass_as(number: i64, args: [u64; 6], mut call: impl FnMut() -> i64
         left_files::after(left, answer);
     }
     if answer >= 0 {
+        system_v::note(number, args, answer);
         match shared_views::note(number, args, answer as u64) {
             Change::None => {}
             Change::Changed => access::views_changed(),
