@@ -5,10 +5,11 @@
 
 use crate::kernel::children;
 use crate::kernel::descriptor_kind::may_wait;
-use crate::kernel::park::Blocking;
+use crate::kernel::park::{Blocking, has_stepped};
 use crate::kernel::pass::{pass, pass_as};
 use crate::state::clock;
 use crate::state::task::ExternalWait;
+use crate::steps::record;
 use crate::sys::raw;
 
 const AGAIN: i64 = -(libc::EAGAIN as i64);
@@ -52,7 +53,14 @@ fn until_done(
         if answer != -i64::from(refused) {
             return answer;
         }
-        if let Err(result) = blocking.wait_for(&call.wait(check)) {
+        // A kernel that refuses a call which seems possible does not say what it waits for, as one without
+        // `MSG_COPY`: the task tries again after any step of another task.
+        let before = record::fingerprint();
+        let wait = match check(&raw const call as u64) {
+            true => ExternalWait::new(has_stepped, &raw const before as u64),
+            false => call.wait(check),
+        };
+        if let Err(result) = blocking.wait_for(&wait) {
             return result;
         }
     }
