@@ -88,6 +88,11 @@ pub mod state {
     /// An execution changed files, and its process ended: the controller restores them before the next
     /// one ([`super::Header::resume`]).
     pub const RESTORE: u32 = 9;
+
+    /// Whether the process ends after it has stored this state, as part of the protocol.
+    pub const fn is_last(state: u32) -> bool {
+        matches!(state, DONE | AGAIN | FAILED | DISTURBED | HELD)
+    }
 }
 
 /// The reset that is used instead of the requested one; the value of [`Header::fell_back`].

@@ -176,12 +176,7 @@ impl<'a> Worker<'a> {
                 // The last message may have arrived after the check above.
                 self.pending.extend(self.channel.news());
                 let state = self.channel.header().state.load(Acquire);
-                if !self.pending.is_empty()
-                    || matches!(
-                        state,
-                        state::DONE | state::FAILED | state::AGAIN | state::DISTURBED
-                    )
-                {
+                if !self.pending.is_empty() || state::is_last(state) {
                     continue;
                 }
                 let ending = self.ending(status);
