@@ -59,7 +59,10 @@ fn build(root: &Path) -> Result<PathBuf> {
     let directory = me.parent().context("an executable lies in a directory")?;
     let profile = if directory.ends_with("debug") { "dev" } else { "release" };
     let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--quiet", "--locked", "-p", "explorer-ui", "--profile", profile])
+        // The selection of packages that the tests use: another one selects other features of the
+        // dependencies, and cargo compiles everything that uses them again.
+        .args(["build", "--quiet", "--locked", "--workspace", "--bin", "heddle"])
+        .args(["--profile", profile])
         .current_dir(root)
         .status()
         .context("cargo does not run")?;

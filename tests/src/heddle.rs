@@ -26,6 +26,8 @@ static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
             "cargo-heddle",
             "--bin",
             "heddle-cluster",
+            "--bin",
+            "screenshots",
             "--profile",
         ])
         .arg(profile)
@@ -42,6 +44,12 @@ static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
 #[must_use]
 pub fn binary() -> &'static Path {
     &BINARY
+}
+
+/// The program that draws the pictures of the documentation, built if it was not.
+#[must_use]
+pub fn screenshots() -> PathBuf {
+    binary().with_file_name("screenshots")
 }
 
 /// The result of running the binary.
