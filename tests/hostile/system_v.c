@@ -46,14 +46,18 @@ static void *receive_posix(void *at)
     return NULL;
 }
 
-/* The permissions tell these objects from those of other programs. */
-static void make_set(void) { id = semget(IPC_PRIVATE, 1, 0621); }
-static void make_queue(void) { id = msgget(IPC_PRIVATE, 0621); }
+/* The permissions, the second argument, tell the objects of one test from all others. */
+static int permissions;
+static void make_set(void) { id = semget(IPC_PRIVATE, 1, permissions); }
+static void make_queue(void) { id = msgget(IPC_PRIVATE, permissions); }
 
 int main(int count, char **arguments)
 {
-    const char *wanted = count > 1 ? arguments[1] : "";
     pthread_t first, second;
+    if (count != 3)
+        return 2;
+    const char *wanted = arguments[1];
+    permissions = (int)strtol(arguments[2], NULL, 8);
     if (!strcmp(wanted, "taken too early")) {
         make_set();
         pthread_create(&first, NULL, try_to_take, (void *)1);
@@ -123,7 +127,7 @@ int main(int count, char **arguments)
         if (change(-1, IPC_NOWAIT) == 0)
             abort();
     } else if (!strcmp(wanted, "with a key")) {
-        id = msgget(0x6865, IPC_CREAT | 0621);
+        id = msgget(0x6865, IPC_CREAT | permissions);
         pthread_create(&first, NULL, try_to_receive, (void *)1);
         pthread_join(first, NULL);
         msgctl(id, IPC_RMID, NULL);
