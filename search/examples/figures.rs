@@ -15,6 +15,7 @@ use search::strategy::iterative::Iterative;
 use search::strategy::pct::Pct;
 use search::strategy::pos::Pos;
 use search::strategy::random::Random;
+use search::strategy::rapos::Rapos;
 use search::strategy::sticky::Sticky;
 use search::strategy::surw::Surw;
 use search::{AnyStrategy, Strategy};
@@ -92,17 +93,17 @@ fn programs() -> Vec<(&'static str, Program, Option<f64>)> {
 
 fn first_failures() {
     println!(
-        "\n| program | best of others | auto | auto, other orders | directed | random | sticky:2 | pct:3 | pos | surw | feedback | icb | dpor | hapset |"
+        "\n| program | best of others | auto | auto, other orders | directed | random | sticky:2 | pct:3 | pos | rapos | surw | feedback | icb | dpor | hapset |"
     );
     println!(
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     );
     for (name, program, best) in programs() {
         // Random walks of programs with fifty tasks are slow and find no failure, so one seed is
         // enough.
         let seeds = if program.tasks.len() > 40 { 1 } else { 20 };
         println!(
-            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             best.map_or("-".to_owned(), |best| best.to_string()),
             median(&program, 20, Auto::new),
             median_of_orders(&program, 20, Auto::new),
@@ -111,6 +112,7 @@ fn first_failures() {
             median(&program, seeds, |seed| Sticky::new(seed, 2)),
             median(&program, seeds, |seed| Pct::new(seed, 3)),
             median(&program, seeds, Pos::new),
+            median(&program, seeds, Rapos::new),
             median(&program, seeds, Surw::new),
             median(&program, seeds, Feedback::new),
             median(&program, 1, |_| Iterative::new(Measure::Preemptions, None)),
@@ -170,6 +172,7 @@ fn overhead() {
         ("sticky", Plan::seeded("sticky", 0)),
         ("pct", Plan::seeded("pct", 0)),
         ("pos", Plan::seeded("pos", 0)),
+        ("rapos", Plan::seeded("rapos", 0)),
         ("icb", Plan::bounded("icb", None)),
         ("surw", Plan::seeded("surw", 0)),
         ("feedback", Plan::seeded("feedback", 0)),

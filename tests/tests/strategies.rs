@@ -35,8 +35,8 @@ fn compiled(plain: &Program) -> Program {
 #[test]
 fn shallow_bugs_are_found_by_every_strategy() {
     for strategy in [
-        "auto", "directed", "sticky:3", "pct:2", "pos", "surw", "feedback", "dfs", "icb", "delay",
-        "dpor", "hapset", "hapset:3",
+        "auto", "directed", "sticky:3", "pct:2", "pos", "rapos", "surw", "feedback", "dfs", "icb",
+        "delay", "dpor", "hapset", "hapset:3",
     ] {
         for name in ["increment", "abba"] {
             let report = explore(name, strategy, &[]);

@@ -17,6 +17,7 @@ pub mod local_search;
 pub mod pct;
 pub mod pos;
 pub mod random;
+pub mod rapos;
 pub mod registry;
 pub mod sparse;
 pub mod sticky;

@@ -37,6 +37,7 @@ use crate::strategy::local_search::LocalSearch;
 use crate::strategy::pct::{self, Pct};
 use crate::strategy::pos::{self, Pos};
 use crate::strategy::random::{self, Random};
+use crate::strategy::rapos::{self, Rapos};
 use crate::strategy::sparse::{self, Sparse};
 use crate::strategy::sticky::{self, Sticky};
 use crate::strategy::surw::{self, Surw};
@@ -135,6 +136,7 @@ registry! { ($)
     Sparse(Sparse) [sparse::DESCRIPTOR => |it| Sparse::new(it.seed, it.parameter).into()];
     Pct(Pct) [pct::DESCRIPTOR => |it| Pct::new(it.seed, it.parameter).into()];
     Pos(Pos) [pos::DESCRIPTOR => |it| Pos::new(it.seed).into()];
+    Rapos(Rapos) [rapos::DESCRIPTOR => |it| Rapos::new(it.seed).into()];
     Surw(Surw) [surw::DESCRIPTOR => |it| Surw::new(it.seed).into()];
     Feedback(Feedback) [feedback::DESCRIPTOR => |it| Feedback::new(it.seed).into()];
     Hapset(Hapset) [hapset::DESCRIPTOR => |it| Hapset::new(it.seed, it.parameter, it.bound).into()];
