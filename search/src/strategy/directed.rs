@@ -45,6 +45,11 @@ const LONG: usize = 8;
 /// and the last.
 const INSTANCES: usize = 4;
 
+/// A task that is kept back runs after the other tasks have yielded this often: their loops may wait
+/// for its next operation, and nothing else ends a loop whose iterations differ (in a count of its
+/// iterations, say).
+const YIELDS: u32 = 100;
+
 /// A task stops before its `index`-th operation, and another task runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Directive {
@@ -96,6 +101,9 @@ pub struct Directed {
     last: Vec<TaskId>,
     #[serde(skip)]
     hold: Option<Directive>,
+    /// How often a task yielded while another one was kept back.
+    #[serde(skip)]
+    yields: u32,
     #[serde(skip)]
     forced: Option<TaskId>,
     /// A task that was held back and is blocked since: it runs as soon as it is enabled.
@@ -191,8 +199,27 @@ impl Directed {
         }
     }
 
+    /// Keeps no task back any longer if the others only yield.
+    fn count_yields(&mut self, view: &View<'_>) {
+        let hold = self.hold.map(|hold| hold.task);
+        let kept = |task: &TaskId| self.last.contains(task) || hold == Some(*task);
+        if !view.gave_way || !view.enabled.iter().any(kept) {
+            return;
+        }
+        self.yields += 1;
+        if self.yields > YIELDS {
+            // The plan cannot be carried out.
+            self.next = self.plan.len();
+            self.hold = None;
+            self.last.clear();
+            self.forced = None;
+            self.due = self.due.or(hold);
+        }
+    }
+
     /// The task to run: the default order, modified by the plan.
     fn direct(&mut self, view: &View<'_>) -> TaskId {
+        self.count_yields(view);
         loop {
             let kept = |task: TaskId| {
                 self.last.contains(&task) || self.hold.is_some_and(|hold| hold.task == task)
@@ -480,6 +507,7 @@ impl Strategy for Directed {
         self.next = 0;
         self.last.clear();
         self.hold = None;
+        self.yields = 0;
         self.forced = None;
         self.due = None;
         self.order.clear();
@@ -559,6 +587,31 @@ mod tests {
             let found = first_failure(&programs::work_stealing(2, items));
             assert_eq!(found, Some(4), "{items} items");
         }
+    }
+
+    /// The loop counts its iterations, so that no two are equal: only the task that is kept back can
+    /// end it.
+    #[test]
+    fn a_task_is_not_kept_back_while_another_one_spins() {
+        use crate::simulation::{At, Code, Compare, Value};
+        let flag = At(0, None);
+        let waits = vec![
+            Code::Load(1, flag),
+            Code::If(Value::Register(1), Compare::Equal, Value::Is(1), 5),
+            Code::Sum(2, Value::Register(2), Value::Is(1)),
+            Code::Yield,
+            Code::Jump(0),
+        ];
+        let sets = vec![Code::Store(flag, Value::Is(1))];
+        let program = programs::with(vec![sets, waits], vec![(0, 0), (1, 0)], vec![0], 0, &[]);
+        let all: Vec<_> = runs(&program, &mut Directed::new()).take(100).collect();
+        assert!(all.len() > 1, "one order was reversed");
+        let longest = all.iter().map(|run| run.choices.len()).max();
+        assert!(longest < Some(4 * YIELDS as usize), "{longest:?} steps");
+        assert!(
+            longest > Some(YIELDS as usize),
+            "no execution kept a task back: {longest:?} steps"
+        );
     }
 
     #[test]
