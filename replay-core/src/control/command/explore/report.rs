@@ -6,6 +6,7 @@ use crate::control::command::execution::reset_name;
 use crate::control::scope::absent_threads;
 use crate::symbols::{Symbols, demangle};
 use crate::{StrategyChoice, Target};
+use nix::sys::resource::{UsageWho, getrusage};
 use search::Coverage;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -200,7 +201,9 @@ impl Search<'_> {
         let mut notes = notes(&report, unobserved, delays);
         notes.extend(self.primed);
         notes.extend(disturbance_notes(&disturbances));
-        let busy = Duration::from_secs_f64(elapsed).saturating_mul(report.workers);
+        let now = self.began.elapsed().saturating_mul(report.workers).min(used_by_children());
+        let earlier = Duration::from_secs_f64(self.saved.earlier).saturating_mul(report.workers);
+        let busy = earlier.saturating_add(now);
         notes.extend(slow_note(busy, total.steps));
         notes.extend(scope_note(&scope));
         notes.extend(absent);
@@ -363,6 +366,15 @@ fn scope_note([atomic, focus, serial]: &[Vec<String>; 3]) -> Option<String> {
 const SLOW: Duration = Duration::from_millis(10);
 /// Shorter searches are dominated by start-up cost.
 const BEGINS: Duration = Duration::from_secs(2);
+
+/// The processor time of all processes of the program that have ended. On a machine with other work
+/// the time of the clock says nothing about the program.
+fn used_by_children() -> Duration {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return Duration::ZERO };
+    let all = usage.user_time() + usage.system_time();
+    let seconds = u64::try_from(all.tv_sec()).unwrap_or(0);
+    Duration::from_secs(seconds) + Duration::from_micros(u64::try_from(all.tv_usec()).unwrap_or(0))
+}
 
 /// The note for a program that spends its time between scheduling points, so that few schedules
 /// were run.
