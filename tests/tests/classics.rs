@@ -2,6 +2,7 @@
 //! of failure. (`under_control` runs them without a mistake.)
 
 use tests::heddle::Home;
+use tests::parallel::check_all;
 use tests::targets::{Language, Program, programs};
 use traces::FailureKind;
 
@@ -18,28 +19,14 @@ fn check(home: &Home, program: &Program, mistake: &str, kind: FailureKind) -> Op
     (!right).then(|| format!("{} {mistake}: {kind} expected: {report:#?}", program.name))
 }
 
-fn check_all(language: Language) {
-    let home = Home::new();
-    let wrong: Vec<String> = programs()
-        .iter()
-        .filter(|program| program.language == language)
-        .flat_map(|program| program.mistakes.iter().map(move |mistake| (program, mistake)))
-        .filter_map(|(program, (mistake, kind))| check(&home, program, mistake, *kind))
-        .collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
 #[test]
-fn each_mistake_in_c_is_found_with_its_kind() {
-    check_all(Language::C);
-}
-
-#[test]
-fn each_mistake_in_cpp_is_found_with_its_kind() {
-    check_all(Language::Cpp);
-}
-
-#[test]
-fn each_mistake_in_rust_is_found_with_its_kind() {
-    check_all(Language::Rust);
+fn each_mistake_in_a_classic_program_is_found_with_its_kind() {
+    let mistakes = |program: &'static Program| {
+        program.mistakes.iter().map(move |(mistake, kind)| (program, mistake, *kind))
+    };
+    let cases: Vec<_> = programs().iter().flat_map(mistakes).collect();
+    for language in [Language::C, Language::Cpp, Language::Rust] {
+        assert!(cases.iter().any(|case| case.0.language == language), "{language:?} has none");
+    }
+    check_all(&cases, |&(program, mistake, kind)| check(&Home::new(), program, mistake, kind));
 }
