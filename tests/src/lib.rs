@@ -1,6 +1,7 @@
 //! Programs with known bugs, and shared support of the end-to-end tests.
 
 pub mod cluster;
+pub mod corpus;
 pub mod debugging;
 pub mod heddle;
 pub mod hostile;
