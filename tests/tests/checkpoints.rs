@@ -71,7 +71,7 @@ fn executions_of_every_target_do_not_depend_on_where_they_begin() {
                     options.extend(["--slack", slack]);
                 }
                 // The checked search resumes the same executions. All four strategies have a turn.
-                let as_usual = all || number % 5 == 0;
+                let as_usual = all || number.is_multiple_of(5);
                 let checked = compare(&home, &options, &command, as_usual);
                 compared.fetch_add(usize::from(checked > 0), Relaxed);
             }
