@@ -6,7 +6,7 @@ use crate::fiber::switch::{self, Parked};
 use crate::instrument::binary;
 use crate::state::end::End;
 use crate::state::outcome;
-use crate::state::world::world;
+use crate::state::world::{Stage, world};
 use crate::steps::objects;
 use crate::sys::channel::{self, header};
 use crate::sys::dispatch;
@@ -62,8 +62,25 @@ pub(crate) fn ended(end: &End) {
 
 /// Fills in the table of tasks. The debugger starts the thread here on a separate stack, and
 /// restores everything after the stop.
-extern "C" fn heddle_describe() -> ! {
+///
+/// With a task (plus one), this process is a copy in which that task is about to execute a function
+/// for the debugger: from now on it is the running task, on its own stack, whatever ran before.
+extern "C" fn heddle_describe(caller: u64) -> ! {
     let world = world();
+    if let Some(task) = caller.checked_sub(1) {
+        let header = header();
+        world.stage.set(Stage::Fiber);
+        world.current.set(task as u16);
+        world.running.set(Some(task as u16));
+        header.running.store(task as u32, Relaxed);
+        header.debug.stopped.store(stopped::NOT, Relaxed);
+        header.debug.calling.store(1, Relaxed);
+        // At the end of an execution they go to the kernel.
+        dispatch::block();
+        loop {
+            breakpoint();
+        }
+    }
     let parked = || {
         // SAFETY: at these stops the current task is parked, so its saved stack pointer is valid.
         unsafe { switch::parked(world.task().sp.get()) }

@@ -38,6 +38,7 @@ use search::spin::SpinDetector;
 use search::{Decision, GiveUp, PendingOperation, Reduction, Strategy, View};
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::Relaxed;
+use traces::wire::stopped;
 use traces::{Operation, TaskId};
 
 /// The enabled tasks of the current decision. Static, because it is large and would otherwise have
@@ -362,9 +363,25 @@ fn only_running(world: &World, scratch: &mut Scratch, count: usize) -> usize {
     }
 }
 
+/// Lets the running task pass its point, as the debugger executes a function in it that is in no
+/// schedule. No other task runs meanwhile: if the task has to wait for one, the process stops for the
+/// debugger.
+#[cold]
+fn without_choice() -> u64 {
+    let world = world();
+    let task = world.task();
+    while !enabled(world, task) {
+        stops::stop(stopped::BLOCKED);
+    }
+    task.sp.get()
+}
+
 /// The decision at a point. It runs on the manager's stack with the parked fiber's thread pointer,
 /// and returns the stack pointer to continue with.
 pub(crate) extern "C" fn heddle_pick() -> u64 {
+    if stops::is_calling() {
+        return without_choice();
+    }
     access::settle_write();
     if predicates::are_there() {
         predicates::check();

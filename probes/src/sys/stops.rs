@@ -7,8 +7,9 @@
 
 use crate::sys::channel::header;
 use crate::sys::raw;
-use std::sync::atomic::Ordering::Relaxed;
-use traces::wire::{Debug, WATCHES, stopped};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::compiler_fence;
+use traces::wire::{Debug, WATCHES, acting, stopped};
 
 /// Whether a debugger holds this process.
 pub(crate) fn is_there() -> bool {
@@ -64,6 +65,33 @@ pub(crate) fn signal(signal: i32) {
         header().debug.signal.store(signal as u64, Relaxed);
         stop(stopped::SIGNAL);
     }
+}
+
+/// Accesses memory in place of the program: a debugger that watches it reports the access.
+pub(crate) fn for_program<R>(access: impl FnOnce() -> R) -> R {
+    mark(acting::PROGRAM, access)
+}
+
+/// Accesses memory in a way that the program would not: a debugger does not report it.
+pub(crate) fn unseen<R>(access: impl FnOnce() -> R) -> R {
+    mark(acting::RESTORES, access)
+}
+
+fn mark<R>(actor: u64, access: impl FnOnce() -> R) -> R {
+    let word = &header().debug.acting;
+    word.store(actor, Relaxed);
+    // The access is a plain one, which the compiler could otherwise move.
+    compiler_fence(SeqCst);
+    let result = access();
+    compiler_fence(SeqCst);
+    word.store(acting::RUNTIME, Relaxed);
+    result
+}
+
+/// Whether a debugger lets the running task execute a function, outside of any schedule.
+#[inline]
+pub(crate) fn is_calling() -> bool {
+    header().debug.calling.load(Relaxed) != 0
 }
 
 /// The contents of watched memory.

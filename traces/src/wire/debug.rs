@@ -16,6 +16,19 @@ pub mod stopped {
     pub const SIGNAL: u64 = 4;
     /// A system call changed watched memory: [`super::Debug::touched`].
     pub const TOUCHED: u64 = 5;
+    /// The task that executes a function for the debugger ([`super::Debug::calling`]) would have to
+    /// wait for another task.
+    pub const BLOCKED: u64 = 6;
+}
+
+/// On whose behalf the runtime accesses memory; the value of [`Debug::acting`].
+pub mod acting {
+    /// For itself.
+    pub const RUNTIME: u64 = 0;
+    /// In place of an instruction or a function of the program.
+    pub const PROGRAM: u64 = 1;
+    /// To restore what an instruction has read already, before it is executed.
+    pub const RESTORES: u64 = 2;
 }
 
 /// How an execution ended; the value of [`Debug::end`].
@@ -84,6 +97,11 @@ pub struct Debug {
     pub watched: [[AtomicU64; 2]; WATCHES],
     /// The index in that list for [`stopped::TOUCHED`].
     pub touched: AtomicU64,
+    /// See [`acting`].
+    pub acting: AtomicU64,
+    /// 1 while the debugger lets a task execute a function: the task passes scheduling points
+    /// without a choice, and nothing is recorded. Otherwise 0.
+    pub calling: AtomicU64,
 }
 
 /// The most watched ranges: as many as the processor has debug registers, each of up to eight

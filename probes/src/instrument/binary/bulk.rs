@@ -8,6 +8,7 @@
 use crate::detect::access::{Access, is_point, peek};
 use crate::instrument::binary::monitored::plain;
 use crate::instrument::binary::operand::Bulk;
+use crate::sys::stops;
 
 const RAX: usize = 0;
 const RCX: usize = 1;
@@ -71,19 +72,19 @@ pub(super) fn in_pieces(
         let (offset, size) = piece(to, len, done, descends);
         let value = if reads {
             plain(&access(site, from + offset, size, false));
-            peek(from + offset, size)
+            stops::for_program(|| peek(from + offset, size))
         } else {
             pattern.rotate_right(8 * (offset % 8) as u32)
         };
         plain(&access(site, to + offset, size, true));
         // SAFETY: the program is about to write these bytes itself; a fault here is the program's.
-        unsafe {
+        stops::for_program(|| unsafe {
             std::ptr::copy_nonoverlapping(
                 (&raw const value).cast::<u8>(),
                 (to + offset) as *mut u8,
                 size as usize,
             );
-        }
+        });
         done += size;
     }
     match element {

@@ -7,6 +7,7 @@
 use crate::detect::access::{Access, peek};
 use crate::instrument::binary::monitored::plain;
 use crate::instrument::binary::operand::{Lanes, Mask, Operand};
+use crate::sys::stops;
 use crate::sys::vector_state::VectorState;
 
 /// Which elements take part, one bit each.
@@ -68,15 +69,16 @@ pub(super) fn each(
         if operand.writes {
             let value = state.element(lanes.data, lane, element);
             // SAFETY: the program is about to write these bytes itself; a fault here is the program's.
-            unsafe {
+            stops::for_program(|| unsafe {
                 std::ptr::copy_nonoverlapping(
                     (&raw const value).cast::<u8>(),
                     address as *mut u8,
                     element as usize,
                 );
-            }
+            });
         } else {
-            state.set_element(lanes.data, lane, element, peek(address, element));
+            let value = stops::for_program(|| peek(address, element));
+            state.set_element(lanes.data, lane, element, value);
         }
         match lanes.mask {
             Mask::Bits(register) => state.set_mask(register, state.mask(register) & !(1 << lane)),

@@ -20,6 +20,7 @@ use crate::schedule::access_points::arrive;
 use crate::schedule::busy_loops::no_step;
 use crate::schedule::predicates;
 use crate::state::world::world;
+use crate::sys::stops;
 use crate::sys::vector_state::VectorState;
 use traces::Operation;
 use traces::points::InstrumentationGap;
@@ -521,13 +522,13 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
             if peek(address, size) != read {
                 // SAFETY: the program is about to write these bytes, so they are mapped and
                 // writable; a fault here is the program's.
-                unsafe {
+                stops::unseen(|| unsafe {
                     std::ptr::copy_nonoverlapping(
                         (&raw const read).cast::<u8>(),
                         address as *mut u8,
                         size as usize,
                     );
-                }
+                });
             }
         }
         (true, true) => {
