@@ -2,6 +2,7 @@
 //! `/proc`. Nothing is ever written.
 
 use super::debuggee::{Debuggee, PROCESS};
+use super::memory_map;
 use super::packet::MOST;
 use gdbstub::target::ext::host_io::{
     FsKind, HostIo, HostIoClose, HostIoCloseOps, HostIoErrno, HostIoError, HostIoFstat,
@@ -11,6 +12,7 @@ use gdbstub::target::ext::host_io::{
 };
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -57,11 +59,23 @@ impl HostIoOpen for Debuggee<'_> {
         if flags.intersects(HostIoOpenFlags::O_WRONLY | HostIoOpenFlags::O_RDWR) {
             return Err(HostIoError::Errno(HostIoErrno::EACCES));
         }
-        let file = File::open(self.path(name))?;
+        let path = self.path(name);
+        let pid = self.session.execution.live().tracee().pid();
+        let file = match path == Path::new(&format!("/proc/{pid}/smaps")) {
+            true => stored(&memory_map::mappings(pid)?)?,
+            false => File::open(path)?,
+        };
         self.files.next += 1;
         self.files.open.insert(self.files.next, file);
         Ok(self.files.next)
     }
+}
+
+/// A file without a name that has this text.
+fn stored(text: &str) -> std::io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(text.as_bytes())?;
+    Ok(file)
 }
 
 impl HostIoClose for Debuggee<'_> {

@@ -13,6 +13,7 @@ pub(super) mod connection;
 mod debuggee;
 mod extra_packets;
 mod files;
+mod memory_map;
 mod open_files;
 mod packet;
 mod peer_user;
