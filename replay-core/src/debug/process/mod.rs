@@ -1,5 +1,6 @@
 //! The process under the debugger: traced with ptrace, with its fibers shown as threads.
 
+mod extended_registers;
 pub(super) mod jump_counter;
 pub(super) mod machine;
 mod probes;

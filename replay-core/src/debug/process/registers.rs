@@ -1,5 +1,6 @@
 //! The registers in the order of gdb's feature files for x86-64 Linux.
 
+use super::extended_registers::{self, ExtendedRegisters};
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -27,12 +28,17 @@ pub(crate) fn size(number: usize) -> Option<usize> {
         17..24 | 32..40 | 56 => 4,
         24..32 => 10,
         40..56 | 60..76 => 16,
-        _ => return None,
+        _ => return extended_registers::size(number),
     })
 }
 
-/// The number of registers.
-pub(crate) const COUNT: usize = 76;
+/// The number of registers, including those that this processor may not have.
+pub(crate) const COUNT: usize = extended_registers::END;
+
+/// Whether the processor has a register.
+pub(crate) fn exists(number: usize) -> bool {
+    number < extended_registers::FIRST || ExtendedRegisters::here().has(number)
+}
 
 fn range(number: usize) -> Range<usize> {
     let start = (0..number).filter_map(size).sum::<usize>();
@@ -85,7 +91,9 @@ pub(crate) fn description() -> String {
     for number in 0..16 {
         let _ = writeln!(text, "<reg name=\"ymm{number}h\" bitsize=\"128\" type=\"uint128\"/>");
     }
-    text.push_str("</feature>\n</target>\n");
+    text.push_str("</feature>\n");
+    ExtendedRegisters::here().describe(&mut text);
+    text.push_str("</target>\n");
     text
 }
 
@@ -160,7 +168,7 @@ impl Values {
     }
 
     /// The legacy area has the layout of `fxsave` (Intel SDM 1, 10.5.1).
-    fn read_vector(&mut self, vector: &[u8]) {
+    pub(super) fn read_vector(&mut self, vector: &[u8]) {
         if vector.len() < 512 {
             return;
         }
@@ -184,6 +192,18 @@ impl Values {
         for number in 0..16 {
             let at = AVX + 16 * number;
             self.set(60 + number, if avx { &vector[at..at + 16] } else { &[0; 16] });
+        }
+        for number in extended_registers::FIRST..COUNT {
+            if let Some(value) = ExtendedRegisters::here().read(vector, number) {
+                self.set(number, &value);
+            }
+        }
+    }
+
+    /// Reads the protection keys from an area.
+    pub(super) fn read_keys(&mut self, area: &[u8]) {
+        if let Some(keys) = ExtendedRegisters::here().read(area, extended_registers::PKRU) {
+            self.set(extended_registers::PKRU, &keys);
         }
     }
 
@@ -233,11 +253,17 @@ impl Values {
                 vector[160 + 16 * number..][..16].copy_from_slice(bytes);
             }
             let at = AVX + 16 * number;
-            if vector[512] & AVX_BIT != 0
-                && let (Some(bytes), Some(slot)) =
-                    (self.get(60 + number), vector.get_mut(at..at + 16))
+            let in_use = vector[512] & AVX_BIT != 0;
+            if let (Some(bytes), Some(slot)) = (self.get(60 + number), vector.get_mut(at..at + 16))
+                && (in_use || bytes != [0; 16])
             {
                 slot.copy_from_slice(bytes);
+                vector[512] |= AVX_BIT;
+            }
+        }
+        for number in extended_registers::FIRST..COUNT {
+            if let Some(bytes) = self.get(number) {
+                ExtendedRegisters::here().write(vector, number, bytes);
             }
         }
         if let Some(mxcsr) = self.get(56) {
@@ -284,7 +310,8 @@ mod tests {
     #[test]
     fn the_description_lists_every_register() {
         let text = description();
-        assert_eq!(text.matches("<reg ").count(), COUNT);
+        let count = (0..COUNT).filter(|&number| exists(number)).count();
+        assert_eq!(text.matches("<reg ").count(), count);
         for (number, name) in [(0, "rax"), (40, "xmm0"), (57, "orig_rax"), (58, "fs_base")] {
             let found = text.split("<reg ").nth(number + 1).expect("a register");
             assert!(found.starts_with(&format!("name=\"{name}\"")), "{number}: {found}");

@@ -1,6 +1,6 @@
 //! The registers in gdbstub's form.
 
-use crate::debug::process::registers::{COUNT, RIP, Values, size};
+use crate::debug::process::registers::{COUNT, RIP, Values, exists, size};
 use gdbstub::arch::{Arch, RegId, Registers};
 use std::num::NonZeroUsize;
 
@@ -21,7 +21,7 @@ pub(crate) struct Number(pub(crate) usize);
 
 impl RegId for Number {
     fn from_raw_id(id: usize) -> Option<(Self, Option<NonZeroUsize>)> {
-        Some((Number(id), NonZeroUsize::new(size(id)?)))
+        Some((Number(id), NonZeroUsize::new(size(id).filter(|_| exists(id))?)))
     }
 }
 
@@ -33,7 +33,7 @@ impl Registers for Values {
     }
 
     fn gdb_serialize(&self, mut write_byte: impl FnMut(Option<u8>)) {
-        for number in 0..COUNT {
+        for number in (0..COUNT).filter(|&number| exists(number)) {
             match self.get(number) {
                 Some(bytes) => bytes.iter().for_each(|&byte| write_byte(Some(byte))),
                 None => (0..size(number).unwrap_or(0)).for_each(|_| write_byte(None)),
@@ -43,7 +43,7 @@ impl Registers for Values {
 
     fn gdb_deserialize(&mut self, bytes: &[u8]) -> Result<(), ()> {
         let mut rest = bytes;
-        for number in 0..COUNT {
+        for number in (0..COUNT).filter(|&number| exists(number)) {
             let (register, more) = rest.split_at_checked(size(number).unwrap_or(0)).ok_or(())?;
             self.set(number, register);
             rest = more;
