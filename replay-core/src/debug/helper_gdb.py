@@ -4,7 +4,7 @@ import gdb
 # The name of each command, its help, and whether it moves. Heddle inserts its table here.
 COMMANDS = ()
 # Commands that have a separate class below, and those that gdb has itself.
-OTHERWISE = ("stop-on", "checkpoint", "checkpoints", "delete", "restart", "reverse")
+OTHERWISE = ("history", "stop-on", "checkpoint", "checkpoints", "delete", "restart", "reverse")
 
 
 def ask(command):
@@ -34,11 +34,24 @@ def travel(command):
         return
     gdb.execute("maintenance flush register-cache", False, True)
     gdb.execute("info threads", False, True)
+    renew_watched_values()
     for found in gdb.selected_inferior().threads():
         if found.ptid[1] == int(thread):
             found.switch()
     set_variables()
     gdb.execute("frame")
+
+
+def renew_watched_values():
+    """Makes gdb read the watched values here: it compares the next ones with those that it has seen last."""
+    for breakpoint in gdb.breakpoints():
+        kinds = (gdb.BP_WATCHPOINT, gdb.BP_HARDWARE_WATCHPOINT, gdb.BP_READ_WATCHPOINT, gdb.BP_ACCESS_WATCHPOINT)
+        if breakpoint.type in kinds and breakpoint.enabled:
+            try:
+                breakpoint.enabled = True
+            except gdb.error:
+                # Its expression has no value here.
+                pass
 
 
 class Sched(gdb.Command):
@@ -100,6 +113,23 @@ class Query(gdb.Command):
             tasks = ["T%d" % (thread.ptid[1] - 1) for thread in gdb.selected_inferior().threads()]
             return [task for task in tasks if task.startswith(text)]
         return []
+
+
+class History(gdb.Command):
+    """Every write to the memory of an expression in the execution: `sched history EXPRESSION`.
+The expression is evaluated here, once. A number after it lists the writes from that one on."""
+
+    def __init__(self):
+        super().__init__("sched history", gdb.COMMAND_STATUS, gdb.COMPLETE_EXPRESSION)
+
+    def invoke(self, argument, from_tty):
+        words = argument.rsplit(None, 1)
+        start = words.pop() if len(words) == 2 and words[1].isdigit() else ""
+        value = gdb.parse_and_eval(words[0] if start else argument)
+        if value.address is None:
+            raise gdb.GdbError("it is not in memory: " + argument)
+        gdb.write("%s is at 0x%x\n" % (words[0] if start else argument, int(value.address)))
+        gdb.write(ask("history 0x%x %d %s" % (int(value.address), value.type.sizeof, start)))
 
 
 class Move(gdb.Command):
@@ -194,13 +224,15 @@ Sched()
 for name, doc, moves in COMMANDS:
     if name not in OTHERWISE:
         (Move if moves else Query)(name, doc)
-for command in (OwnFrames, StopOn, Checkpoint, InfoCheckpoints, DeleteCheckpoint, Restart, When, Back, Forward):
+for command in (OwnFrames, History, StopOn, Checkpoint, InfoCheckpoints, DeleteCheckpoint, Restart, When, Back, Forward):
     command()
 
 
 def set_variables(event=None):
     """Sets $_sched_pos, $_sched_thread and $_sched_enabled at each stop."""
     try:
+        if event is not None:
+            gdb.write(ask("shown"))
         gdb.set_convenience_variable("_sched_pos", ask("position").strip())
         gdb.set_convenience_variable("_sched_thread", int(ask("task")))
         gdb.set_convenience_variable("_sched_enabled", ask("enabled").strip())

@@ -22,10 +22,28 @@ def ask(debugger, command):
 COMMANDS = ()
 
 
+def leave_breakpoints(target):
+    """Before lldb continues threads at breakpoints, it steps each over its own alone, and ignores a stop elsewhere."""
+    places = set()
+    for number in range(target.GetNumBreakpoints()):
+        breakpoint = target.GetBreakpointAtIndex(number)
+        for place in range(breakpoint.GetNumLocations()):
+            places.add(breakpoint.GetLocationAtIndex(place).GetLoadAddress())
+    for thread in target.GetProcess().threads:
+        frame = thread.GetFrameAtIndex(0)
+        here = frame.GetPC()
+        if here in places:
+            # The server ignores this: the next stop is elsewhere, with other registers.
+            while here in places:
+                here += 1
+            frame.SetPC(here)
+
+
 def travel(debugger):
     """Makes lldb step; the server executes the pending move instead of the step."""
     process = debugger.GetSelectedTarget().GetProcess()
     stepping = process.GetSelectedThread()
+    leave_breakpoints(debugger.GetSelectedTarget())
     # All threads must run: lldb ignores a stop in a suspended thread.
     debugger.HandleCommand("thread step-inst --run-mode all-threads")
     # If the stop is in another thread, lldb would continue the step.
@@ -38,6 +56,8 @@ def command_function(name, moves, doc):
     """Returns the function of one command."""
 
     def run(debugger, argument, context, result, internal):
+        if name == "history":
+            argument = place_of(context, argument)
         said = ask(debugger, (name + " " + argument).strip())
         if moves and not said.strip():
             travel(debugger)
@@ -46,6 +66,16 @@ def command_function(name, moves, doc):
 
     run.__doc__ = doc
     return run
+
+
+def place_of(context, argument):
+    """The address and the size of an expression, and the number after it."""
+    words = argument.rsplit(None, 1)
+    start = words.pop() if len(words) == 2 and words[1].isdigit() else ""
+    text = words[0] if start else argument
+    value = context.GetFrame().EvaluateExpression(text)
+    address = value.GetLoadAddress()
+    return "0x%x %d %s" % (address, value.GetByteSize(), start) if address != lldb.LLDB_INVALID_ADDRESS else text
 
 
 class Variables:

@@ -16,11 +16,41 @@ const RAISE: &str = "_Unwind_RaiseException";
 const FAR_BACK: u64 = 1 << 16;
 
 impl Execution {
+    /// Goes to the task's last instruction before the current position, and reports it if that
+    /// instruction accessed watched memory.
+    pub(crate) fn step_back(&mut self, task: u16, over: bool) -> Result<Stop, Error> {
+        let stop = self.go_to_previous(task, over)?;
+        let watches = !self.armed.watches.is_empty();
+        if stop.reason != Reason::Done || !watches || self.current() != task {
+            return Ok(stop);
+        }
+        // What the instruction accesses is known when it is executed again.
+        let shown = self.shown_at_creator;
+        let (original, at) = self.divert()?;
+        let again = self.step_one(task, OnHit::Stop);
+        let mut accessed: Vec<Watch> = match again.as_ref().map(|again| again.reason) {
+            Ok(Reason::Touched(watch)) => vec![watch],
+            _ => Vec::new(),
+        };
+        accessed.append(&mut self.also);
+        self.rejoin(original, at);
+        self.shown_at_creator = shown;
+        again?;
+        Ok(match accessed.pop() {
+            Some(watch) => {
+                self.also = accessed;
+                self.also.reverse();
+                Stop { reason: Reason::Touched(watch), ..stop }
+            }
+            None => stop,
+        })
+    }
+
     /// Goes to the task's last instruction before the current position. A debugger that only steps
     /// `over` a breakpoint expects another address afterwards; if the reply is that there is nothing
     /// before, gdb 13 hangs. So a task that is about to begin is shown at its creation site, not at
     /// its function's first instruction.
-    pub(crate) fn step_back(&mut self, task: u16, over: bool) -> Result<Stop, Error> {
+    fn go_to_previous(&mut self, task: u16, over: bool) -> Result<Stop, Error> {
         let here = self.at.clone();
         let (start, then) = here.split();
         let running = matches!(here.place, StepPoint::Inside(_)) && self.live().current() == task;
@@ -285,22 +315,28 @@ impl Execution {
                 self.go_to(&Position::entry(0))?;
                 Ok(Stop { task: self.current(), reason: Reason::Begin })
             }
-            Some(RecordedStop { position, reason: Reason::Touched(watch), .. })
-                if self.is_touched_on_the_way(&position, watch)? =>
-            {
-                self.go_to(&Position::chosen(position.step))?;
-                Ok(Stop { task: self.current(), reason: Reason::Touched(watch) })
-            }
-            Some(RecordedStop { position, task, reason: Reason::Touched(watch) }) => {
+            Some(RecordedStop { position, task, reason: Reason::Touched(watch), mut also }) => {
                 // The position before the accessing instruction.
-                let position = match self.before(&position)? {
-                    Some(before) => before,
-                    None => self.last_of(task, position.step, false)?.unwrap_or(position),
+                let (start, then) = position.split();
+                let before = if then > 0 {
+                    start.with(then - 1)
+                } else if self.is_touched_on_the_way(&position, watch)? {
+                    Position::chosen(position.step)
+                } else {
+                    match self.before(&position)? {
+                        Some(before) => before,
+                        None => self.last_of(task, position.step, false)?.unwrap_or(position),
+                    }
                 };
-                self.go_to(&position)?;
-                Ok(Stop { task: self.current(), reason: Reason::Touched(watch) })
+                self.go_to(&before)?;
+                // Backwards, the last is the first.
+                also.insert(0, watch);
+                let last = also.pop().unwrap_or(watch);
+                also.reverse();
+                self.also = also;
+                Ok(Stop { task: self.current(), reason: Reason::Touched(last) })
             }
-            Some(RecordedStop { position, task, reason }) => {
+            Some(RecordedStop { position, task, reason, .. }) => {
                 self.go_to(&position)?;
                 Ok(Stop { task, reason })
             }

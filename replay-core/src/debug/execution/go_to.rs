@@ -66,6 +66,8 @@ impl Execution {
         self.live = machine;
         self.at = at;
         self.threads = None;
+        self.call = None;
+        self.also.clear();
         self.shown_at_creator = None;
         self.counts.clear();
         self.touches.clear();
@@ -123,9 +125,15 @@ impl Execution {
                     self.leave_checkpoint()?;
                 }
                 let task = self.live.current();
-                let stop = self.step_one(task, OnHit::Nothing)?;
-                if stop.reason != Reason::Done {
-                    return Ok(stop);
+                let recording = notice == OnHit::Record;
+                let stop = match recording {
+                    true => self.step_one(task, OnHit::Record)?,
+                    false => self.step_one(task, OnHit::Nothing)?,
+                };
+                match stop.reason {
+                    Reason::Done => {}
+                    Reason::Touched(_) if recording => self.record_touched(&stop),
+                    _ => return Ok(stop),
                 }
                 then += 1;
                 if then.is_multiple_of(INTERRUPT_INTERVAL) && self.interrupt.is_wanted() {
@@ -152,7 +160,7 @@ impl Execution {
         if self.armed.breakpoints.contains_key(&rip) && self.holds(rip) {
             let task = self.live.current();
             let position = self.at.clone();
-            self.passed = Some(RecordedStop { position, task, reason: Reason::Breakpoint });
+            self.passed = Some(RecordedStop::new(position, task, Reason::Breakpoint));
         }
         Ok(())
     }
@@ -174,6 +182,11 @@ impl Execution {
             until => RunGoal::Times(until, segment.times),
         };
         let mut stop = self.run(goal, notice)?;
+        let mut touched = None;
+        if notice == OnHit::Record && matches!(stop.reason, Reason::Touched(_)) {
+            touched = Some(stop);
+            stop.reason = Reason::Done;
+        }
         if let (Until::Touched(_), Reason::Done) = (segment.until, stop.reason)
             && self.live.is_runtime(self.live.tracee().registers()?.rip)
         {
@@ -191,6 +204,9 @@ impl Execution {
                     *place = StepPoint::Inside(vec![Segment::new(segment.until, segment.times)])
                 }
             }
+        }
+        if let Some(touched) = touched {
+            self.record_touched(&touched);
         }
         Ok(stop)
     }

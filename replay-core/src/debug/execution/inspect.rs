@@ -1,7 +1,7 @@
 //! Inspects the current position: whose code it is, and a digest that identifies the state.
 
-use super::Execution;
 use super::position::Until;
+use super::{Condition, Execution};
 use crate::Error;
 use crate::debug::process::registers::Values;
 use crate::symbols::Memory;
@@ -70,7 +70,11 @@ impl Execution {
 
     /// Whether a breakpoint's conditions hold.
     pub(super) fn holds(&self, at: u64) -> bool {
-        let Some(conditions) = self.armed.breakpoints.get(&at) else { return true };
+        self.armed.breakpoints.get(&at).is_none_or(|conditions| self.is_one_met(conditions))
+    }
+
+    /// Whether one of the conditions of a breakpoint holds, or it has none.
+    pub(super) fn is_one_met(&self, conditions: &[Condition]) -> bool {
         if conditions.is_empty() {
             return true;
         }

@@ -11,9 +11,11 @@
 mod backwards;
 mod checkpoint;
 mod go_to;
+pub(crate) mod history;
 mod inspect;
 mod interrupt;
 mod line_range;
+pub(crate) mod memory_write;
 pub(crate) mod position;
 mod run;
 mod steps;
@@ -31,6 +33,7 @@ use crate::symbols::Symbols;
 use crate::{Error, Target};
 use checkpoint::Checkpoint;
 pub(crate) use interrupt::Interrupt;
+use memory_write::Written;
 use position::{Position, Until, Watch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -62,6 +65,8 @@ pub(crate) enum Reason {
     End,
     /// The user interrupted it.
     Interrupted,
+    /// A function that the debugger calls would have to wait for another task.
+    Waits,
     /// The process has ended.
     Gone(WaitStatus),
 }
@@ -122,6 +127,21 @@ pub(crate) struct RecordedStop {
     pub(crate) position: Position,
     pub(crate) task: u16,
     pub(crate) reason: Reason,
+    /// What else the same instruction accessed, before what the reason names.
+    pub(crate) also: Vec<Watch>,
+}
+
+impl RecordedStop {
+    fn new(position: Position, task: u16, reason: Reason) -> RecordedStop {
+        RecordedStop { position, task, reason, also: Vec::new() }
+    }
+}
+
+/// The tasks as they were when a task began to execute a function for the debugger.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) task: u16,
+    pub(crate) others: Vec<Thread>,
 }
 
 /// The number of instructions between two checks for an interrupt.
@@ -141,12 +161,26 @@ pub(crate) struct Execution {
     pub(crate) interrupt: Arc<Interrupt>,
     /// The last event that a run with [`OnHit::Record`] recorded.
     pub(crate) passed: Option<RecordedStop>,
+    /// The writes so far, if all are collected.
+    collected: Option<Vec<Written>>,
     /// For each breakpoint and each watched address: a step, and the number of hits in it.
     counts: BTreeMap<u64, (u64, u64)>,
     touches: BTreeMap<u64, (u64, u64)>,
     threads: Option<Vec<Thread>>,
+    /// Set while the process is a copy in which a task executes a function for the debugger.
+    pub(crate) call: Option<Call>,
+    /// What else was accessed at the last stop at watched memory, in order.
+    pub(crate) also: Vec<Watch>,
+    /// A breakpoint that a debugger removed so that one task can step over it: it still exists for
+    /// all others.
+    pub(crate) lifted: Option<(u64, Vec<Condition>)>,
+    /// The first event of another task while `only` was set.
+    pub(crate) left_out: Option<RecordedStop>,
     /// A task that is about to begin and is shown at its creation site.
     shown_at_creator: Option<u16>,
+    /// All tasks that are about to begin are shown at their creation sites. A debugger (lldb) that
+    /// finds a thread at a breakpoint reports a hit, and steps over it when it continues.
+    pub(crate) begins_at_creator: bool,
     /// The largest number of external system calls that any copy has made.
     outside: u64,
     main: u64,
@@ -197,10 +231,16 @@ impl Execution {
             armed: StopRequests::default(),
             interrupt,
             passed: None,
+            collected: None,
             counts: BTreeMap::new(),
             touches: BTreeMap::new(),
             threads: None,
+            call: None,
+            also: Vec::new(),
+            lifted: None,
+            left_out: None,
             shown_at_creator: None,
+            begins_at_creator: false,
             outside: 0,
             main,
             serving: None,
@@ -230,11 +270,20 @@ impl Execution {
 
     /// The tasks that have not ended.
     pub(crate) fn threads(&mut self) -> Result<&[Thread], Error> {
+        if let (Some(call), None) = (&self.call, &self.threads) {
+            // The call is not in the runtime's state: only this task's registers differ.
+            let mut threads = call.others.clone();
+            if let Some(thread) = threads.iter_mut().find(|thread| thread.task == call.task) {
+                (thread.values, thread.runtime_exit) = tasks::own(&self.live, &self.symbols)?;
+            }
+            self.threads = Some(threads);
+        }
         if self.threads.is_none() {
             let mut threads = tasks::threads(&mut self.live, &self.symbols)?;
-            for thread in
-                threads.iter_mut().filter(|thread| Some(thread.task) == self.shown_at_creator)
-            {
+            let all = self.begins_at_creator;
+            for thread in threads.iter_mut().filter(|thread| {
+                Some(thread.task) == self.shown_at_creator || all && thread.is_about_to_begin()
+            }) {
                 thread.values.set_word(RIP, thread.info.rip);
             }
             self.threads = Some(threads);

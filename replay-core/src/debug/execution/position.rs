@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use traces::wire::WATCHES;
 
 /// A position in an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,6 +94,11 @@ impl Position {
         Position::inside(step, vec![Segment::new(Until::Entry, 1)])
     }
 
+    /// The end of an execution whose last step this is.
+    pub(crate) fn end(step: u64) -> Position {
+        Position { step, place: StepPoint::End }
+    }
+
     pub(crate) fn inside(step: u64, segments: Vec<Segment>) -> Position {
         Position { step, place: StepPoint::Inside(segments) }
     }
@@ -149,6 +155,22 @@ impl Position {
         }
         position
     }
+}
+
+/// Divides watched memory into aligned pieces of at most eight bytes.
+pub(crate) fn watched_pieces(address: u64, len: u64, kind: Access) -> Option<Vec<Watch>> {
+    let end = address.checked_add(len)?;
+    let (mut at, mut pieces) = (address, Vec::new());
+    while at < end {
+        let fits = |size: &u64| at % size == 0 && at + size <= end;
+        let size = [8, 4, 2, 1].into_iter().find(fits)?;
+        pieces.push(Watch { address: at, len: size as u8, kind });
+        at += size;
+        if pieces.len() > WATCHES {
+            return None;
+        }
+    }
+    (!pieces.is_empty()).then_some(pieces)
 }
 
 impl fmt::Display for Position {
@@ -308,5 +330,18 @@ mod tests {
             let parsed: Result<Position, ()> = nonsense.parse();
             assert!(parsed.is_err() || nonsense == "7.", "{nonsense}");
         }
+    }
+
+    #[test]
+    fn watched_memory_is_cut_into_what_the_processor_can_watch() {
+        let cut = |address, len| {
+            let pieces = watched_pieces(address, len, Access::Write)?;
+            Some(pieces.iter().map(|piece| (piece.address, piece.len)).collect::<Vec<_>>())
+        };
+        assert_eq!(cut(0x1000, 4), Some(vec![(0x1000, 4)]));
+        assert_eq!(cut(0x1004, 8), Some(vec![(0x1004, 4), (0x1008, 4)]));
+        assert_eq!(cut(0x1001, 3), Some(vec![(0x1001, 1), (0x1002, 2)]));
+        assert_eq!(cut(0x1000, 64), None);
+        assert_eq!(cut(0x1000, 0), None);
     }
 }

@@ -5,6 +5,7 @@ use super::{Execution, OnHit, Reason, RecordedStop, RunGoal, Stop};
 use crate::Error;
 use crate::debug::process::machine::{ProcessState, StopEvent};
 use std::collections::{BTreeMap, BTreeSet};
+use traces::wire::acting;
 
 /// One run: its goal, and what it has seen.
 pub(super) struct Run {
@@ -23,8 +24,8 @@ pub(super) struct Run {
     calls: (u64, u64),
     /// How often the goal's event occurred.
     pub(super) times: u64,
-    /// Watched memory that the runtime accessed before the task returns from it.
-    accessed: Option<Watch>,
+    /// Watched memory that the runtime accessed before the task returns from it, in order.
+    accessed: Vec<Watch>,
     /// The number of stops without effect, the number at which the process is next detached, and
     /// how long it was traced last.
     pub(super) stops: u32,
@@ -76,6 +77,7 @@ impl Execution {
         self.shown_at_creator = None;
         let (mut run, wanted) = self.prepare(goal, notice)?;
         self.hits = 0;
+        self.also.clear();
         let mut ran = false;
         let mut accessed = false;
         loop {
@@ -109,11 +111,12 @@ impl Execution {
                 StopEvent::Hit(at) => self.hit(&mut run, at)?,
                 StopEvent::Touched(watch) => {
                     accessed = true;
-                    self.access(&mut run, watch)?
+                    self.accesses(&mut run, watch)?
                 }
                 StopEvent::Call(number) => self.called(&mut run, number)?,
                 StopEvent::Signal(signal) => self.signalled(&mut run, signal),
                 StopEvent::Stopped | StopEvent::Stepped => None,
+                StopEvent::Blocked => Some(self.stop(Reason::Waits)),
                 StopEvent::Gone => return self.gone(),
             };
             if let Some(stop) = stop {
@@ -128,6 +131,9 @@ impl Execution {
             OnHit::Nothing => BTreeSet::new(),
             _ => self.armed.breakpoints.keys().copied().collect(),
         };
+        if let (Some((at, _)), OnHit::Stop) = (&self.lifted, notice) {
+            wanted.insert(*at);
+        }
         match goal {
             RunGoal::Out(_, runtime_exit) => drop(wanted.insert(runtime_exit.address)),
             RunGoal::Leave(_) => wanted.extend(&self.exits),
@@ -168,7 +174,7 @@ impl Execution {
             signals: (0, 0),
             calls: (0, 0),
             times: 0,
-            accessed: None,
+            accessed: Vec::new(),
             stops: 0,
             next: 0,
             held: 0,
@@ -187,7 +193,9 @@ impl Execution {
             && (runtime_exit.rsp == 0 || self.rsp()? == runtime_exit.rsp)
         {
             self.left_runtime(step, run.began)?;
-            let reason = run.accessed.map_or(Reason::Done, Reason::Touched);
+            let mut accessed = std::mem::take(&mut run.accessed).into_iter();
+            let reason = accessed.next().map_or(Reason::Done, Reason::Touched);
+            self.also = accessed.collect();
             return Ok(Some(Stop { task, reason }));
         }
         if let Some((number, (task, rip, rsp))) = run.serving
@@ -207,12 +215,15 @@ impl Execution {
         if let Some(reason) = self.goal_at(run, at)? {
             return Ok(Some(self.stop(reason)));
         }
-        if run.notice == OnHit::Nothing
-            || self.is_left_out()
-            || !self.armed.breakpoints.contains_key(&at)
-            || self.is_hidden()?
-            || !self.holds(at)
-        {
+        let lifted = self.lifted.as_ref().filter(|(lifted, _)| *lifted == at && self.is_left_out());
+        let conditions = match lifted {
+            Some((_, conditions)) => Some(conditions),
+            None => self.armed.breakpoints.get(&at),
+        };
+        let Some(conditions) = conditions.filter(|_| run.notice != OnHit::Nothing) else {
+            return Ok(None);
+        };
+        if self.is_hidden()? || !self.is_one_met(conditions) {
             return Ok(None);
         }
         Ok(self.noted(run, Until::At(at), here, count, Reason::Breakpoint))
@@ -256,14 +267,74 @@ impl Execution {
         Ok(None)
     }
 
-    /// Watched memory was accessed.
-    fn access(&mut self, run: &mut Run, watch: Watch) -> Result<Option<Stop>, Error> {
-        let step = self.live.step();
-        let rip = self.live.tracee().registers()?.rip;
-        if watch.kind != Access::Write && self.live.is_own(rip) {
-            // The runtime reads what the program is about to access; this does not count.
+    /// Watched memory was accessed, and perhaps more of it by the same instruction.
+    fn accesses(&mut self, run: &mut Run, first: Watch) -> Result<Option<Stop>, Error> {
+        let mut all = self.live.take_further();
+        all.insert(0, first);
+        if !self.is_access_of_program(first)? {
             return Ok(None);
         }
+        if let RunGoal::Times(Until::Touched(goal), _)
+        | RunGoal::Before(Some(Until::Touched(goal)), ..) = run.goal
+            && let Some(at) = all.iter().position(|&watch| watch == goal)
+        {
+            all[..=at].rotate_right(1);
+        }
+        let (first, further) = (all[0], &all[1..]);
+        let step = self.live.step();
+        let stop = self.access(run, first)?;
+        for &watch in further {
+            let count = counted(&mut self.touches, watch.address, step);
+            let here = run.count(!watch.address);
+            if run.notice == OnHit::Nothing || !self.armed.watches.contains(&watch) {
+                continue;
+            }
+            let is_runtime = self.live.is_runtime(self.rip()?);
+            if stop.is_none() && is_runtime && matches!(run.goal, RunGoal::Out(..)) {
+                run.accessed.push(watch);
+                continue;
+            }
+            let is_last = self.passed.as_ref().map(|it| it.reason) == Some(Reason::Touched(first));
+            match (&stop, &mut self.passed) {
+                (_, Some(last))
+                    if run.notice == OnHit::Record && is_last && self.collected.is_none() =>
+                {
+                    last.also.push(watch);
+                }
+                (Some(Stop { reason: Reason::Touched(_), .. }), _) => self.also.push(watch),
+                (Some(_), _) if run.notice != OnHit::Record => {}
+                _ => {
+                    let reason = Reason::Touched(watch);
+                    if let Some(stop) = self.noted(run, Until::Touched(watch), here, count, reason)
+                    {
+                        return Ok(Some(stop));
+                    }
+                }
+            }
+        }
+        Ok(stop)
+    }
+
+    /// Whether an access that was just made is the program's. The runtime also reads what the
+    /// program is about to access, and restores what an instruction has read before it is executed.
+    fn is_access_of_program(&self, watch: Watch) -> Result<bool, Error> {
+        match self.live.acting() {
+            acting::RESTORES => return Ok(false),
+            acting::PROGRAM => return Ok(true),
+            _ => {}
+        }
+        let rip = self.rip()?;
+        Ok(watch.kind == Access::Write || !(self.live.is_own(rip) || self.is_hidden()?))
+    }
+
+    fn rip(&self) -> Result<u64, Error> {
+        Ok(self.live.tracee().registers()?.rip)
+    }
+
+    /// Watched memory was accessed by the program.
+    fn access(&mut self, run: &mut Run, watch: Watch) -> Result<Option<Stop>, Error> {
+        let step = self.live.step();
+        let rip = self.rip()?;
         let count = counted(&mut self.touches, watch.address, step);
         let here = run.count(!watch.address);
         let until = Until::Touched(watch);
@@ -274,11 +345,9 @@ impl Execution {
             if run.times == n {
                 if run.notice == OnHit::Record && self.armed.watches.contains(&watch) {
                     // The position is after the accessing instruction.
-                    self.passed = Some(RecordedStop {
-                        position: Position::inside(step, vec![Segment::new(until, count)]),
-                        task: self.live.current(),
-                        reason: Reason::Touched(watch),
-                    });
+                    let position = Position::inside(step, vec![Segment::new(until, count)]);
+                    let task = self.live.current();
+                    self.record(RecordedStop::new(position, task, Reason::Touched(watch)));
                 }
                 return Ok(Some(self.stop(Reason::Done)));
             }
@@ -291,17 +360,18 @@ impl Execution {
         {
             return Ok(Some(self.stop(Reason::Done)));
         }
-        if run.notice == OnHit::Nothing
-            || self.is_left_out()
-            || !self.armed.watches.contains(&watch)
-        {
+        if run.notice == OnHit::Nothing || !self.armed.watches.contains(&watch) {
             return Ok(None);
         }
-        if self.live.is_runtime(rip) {
+        if self.live.is_runtime(rip) && !self.is_left_out() {
             // The access is reported when the runtime returns, unless the run waits for that
             // anyway.
-            if let RunGoal::Out(..) = run.goal {
-                run.accessed = Some(watch);
+            if let RunGoal::Out(task, _) = run.goal
+                && task == self.live.current()
+            {
+                if !run.accessed.contains(&watch) {
+                    run.accessed.push(watch);
+                }
                 return Ok(None);
             }
             if run.notice == OnHit::Stop {
@@ -325,7 +395,10 @@ impl Execution {
         self.noted(run, Until::Touched(watch), here, count, accessed);
         let place = self.at.clone();
         let stop = self.run_out_of_runtime(task, run.notice)?;
-        if !matches!(stop.reason, Reason::Done | Reason::Touched(_)) {
+        if let Reason::Touched(other) = stop.reason {
+            self.also.insert(0, other);
+            self.also.retain(|&other| other != watch);
+        } else if stop.reason != Reason::Done {
             return Ok(stop);
         }
         if self.live.step() == step {
@@ -349,6 +422,13 @@ impl Execution {
         reason: Reason,
     ) -> Option<Stop> {
         let (step, task) = (self.live.step(), self.live.current());
+        if self.is_left_out() {
+            if run.notice == OnHit::Stop && self.left_out.is_none() {
+                let position = Position::inside(step, vec![Segment::new(until, count)]);
+                self.left_out = Some(RecordedStop::new(position, task, reason));
+            }
+            return None;
+        }
         let mut position = self.at.clone();
         if step == run.began && position.step == step && run.notice == OnHit::Stop {
             position.reached(until, here);
@@ -359,8 +439,36 @@ impl Execution {
             self.at = position;
             return Some(Stop { task, reason });
         }
-        self.passed = Some(RecordedStop { position, task, reason });
+        self.record(RecordedStop::new(position, task, reason));
         None
+    }
+
+    /// Records an event.
+    pub(super) fn record(&mut self, recorded: RecordedStop) {
+        if self.collected.is_some() {
+            self.collect(&recorded);
+        }
+        self.passed = Some(recorded);
+    }
+
+    /// Records that a part of the way to a position accessed watched memory.
+    pub(super) fn record_touched(&mut self, stop: &Stop) {
+        let Reason::Touched(watch) = stop.reason else { return };
+        let step = self.live.step();
+        let is_entry = match &self.at.place {
+            StepPoint::Inside(segments) => {
+                segments.last().is_some_and(|last| last.until == Until::Entry && last.then == 0)
+            }
+            _ => true,
+        };
+        let count = self.touches.get(&watch.address).map_or(1, |&(_, count)| count);
+        let position = match is_entry {
+            // The access was part of the step's operation.
+            true => Position::inside(step, vec![Segment::new(Until::Touched(watch), count)]),
+            false => self.at.clone(),
+        };
+        let also = std::mem::take(&mut self.also);
+        self.record(RecordedStop { also, ..RecordedStop::new(position, stop.task, stop.reason) });
     }
 
     /// The program made a system call.

@@ -2,6 +2,7 @@
 
 use super::go_to::CHECKPOINT_DISTANCE;
 use super::position::{Position, Until};
+use super::run::counted;
 use super::{Execution, INTERRUPT_INTERVAL, OnHit, Reason, RunGoal, Stop};
 use crate::Error;
 use crate::debug::process::machine::{ProcessState, StopEvent};
@@ -75,6 +76,7 @@ impl Execution {
             StopEvent::Stepped | StopEvent::Touched(_) => {
                 let registers = self.live.tracee().registers()?;
                 let mut stop = self.stop(Reason::Done);
+                let further = self.live.take_further();
                 if self.live.is_runtime(registers.rip) {
                     stop = self.run_out_of_runtime(task, notice)?;
                 } else {
@@ -84,6 +86,11 @@ impl Execution {
                     && stop.reason == Reason::Done
                 {
                     stop.reason = Reason::Touched(watch);
+                    let step = self.live.step();
+                    for watch in std::iter::once(&watch).chain(&further) {
+                        counted(&mut self.touches, watch.address, step);
+                    }
+                    self.also = further;
                 }
                 Ok(stop)
             }
@@ -102,6 +109,7 @@ impl Execution {
             }
             StopEvent::Hook => self.hook(),
             StopEvent::Gone => self.gone(),
+            StopEvent::Blocked => Ok(self.stop(Reason::Waits)),
             StopEvent::Hit(_) | StopEvent::Stopped => Ok(self.stop(Reason::Done)),
         }
     }
@@ -120,6 +128,9 @@ impl Execution {
     /// a long time before this task is in the program's code again.)
     pub(super) fn interrupted(&mut self) -> Result<Stop, Error> {
         let task = self.live.current();
+        if self.call.is_some() {
+            return Ok(Stop { task, reason: Reason::Interrupted });
+        }
         let step = self.live.step();
         let as_interrupted = |stop: Stop| match stop.reason {
             Reason::Done => Stop { reason: Reason::Interrupted, ..stop },

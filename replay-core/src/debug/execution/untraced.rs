@@ -164,7 +164,7 @@ impl Execution {
         }
         if let Some((address, step, count, task)) = passes.last {
             let position = Position::inside(step, vec![Segment::new(Until::At(address), count)]);
-            self.passed = Some(RecordedStop { position, task, reason: Reason::Breakpoint });
+            self.passed = Some(RecordedStop::new(position, task, Reason::Breakpoint));
         }
     }
 }

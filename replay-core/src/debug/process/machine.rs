@@ -67,6 +67,8 @@ pub(crate) enum StopEvent {
     Signal(i32),
     /// Another thread stopped it.
     Stopped,
+    /// The task executes a function for the debugger, and would have to wait for another task.
+    Blocked,
     /// It has ended.
     Gone,
 }
@@ -80,6 +82,8 @@ pub(crate) struct Machine {
     /// The original bytes under the breakpoints in memory.
     pub(super) placed: BTreeMap<u64, u8>,
     pub(super) watches: Vec<Watch>,
+    /// What the instruction that accessed watched memory accessed, besides what was reported.
+    pub(super) further: Vec<Watch>,
     /// The signal at which it stopped, which it receives when it continues.
     pub(super) pending: Option<(i32, [u8; SIGINFO])>,
     /// A signal that the runtime is about to deliver.
@@ -104,6 +108,7 @@ impl Machine {
             state: ProcessState::Program,
             placed: BTreeMap::new(),
             watches: Vec::new(),
+            further: Vec::new(),
             pending: None,
             raised: None,
         };
@@ -195,6 +200,7 @@ impl Machine {
             state: self.state,
             placed: BTreeMap::new(),
             watches: Vec::new(),
+            further: Vec::new(),
             pending: self.pending,
             raised: self.raised,
         };
@@ -261,6 +267,11 @@ impl Machine {
     /// The `siginfo_t` of that signal.
     pub(crate) fn siginfo(&self) -> Option<[u8; SIGINFO]> {
         self.pending.map(|(_, info)| info).or_else(|| self.raised.map(sent))
+    }
+
+    /// What else the last access to watched memory accessed; it is returned once.
+    pub(crate) fn take_further(&mut self) -> Vec<Watch> {
+        std::mem::take(&mut self.further)
     }
 
     /// The process is in the program's code now, because its registers were changed.

@@ -121,7 +121,7 @@ impl Machine {
     }
 
     /// Discards the signal at which the process stopped.
-    pub(super) fn forget_signal(&mut self) {
+    pub(crate) fn forget_signal(&mut self) {
         self.pending = None;
     }
 
@@ -209,6 +209,7 @@ impl Machine {
                 let watch = self.watches.get(slot);
                 return watch.map_or(StopEvent::Stepped, |watch| StopEvent::Touched(*watch));
             }
+            stopped::BLOCKED => return StopEvent::Blocked,
             stopped::BEGIN => self.state = ProcessState::Begin,
             stopped::STEP => self.state = ProcessState::Chosen,
             _ => self.state = ProcessState::End,
@@ -237,9 +238,8 @@ impl Machine {
                 }
             }
             (libc::SIGTRAP, TRAP_TRACE | TRAP_HWBKPT | TRAP_HANDLER) => {
-                let slot = if self.watches.is_empty() { None } else { self.slot()? };
-                return Ok(match slot.and_then(|slot| self.watches.get(slot)) {
-                    Some(watch) => StopEvent::Touched(*watch),
+                return Ok(match self.accessed()? {
+                    Some(watch) => StopEvent::Touched(watch),
                     None => StopEvent::Stepped,
                 });
             }

@@ -86,6 +86,39 @@ impl Machine {
         if matches!(self.state, ProcessState::Gone(_)) {
             return Ok(Vec::new());
         }
+        self.ask_runtime(0)?;
+        let region = self.region(offset_of!(Header, tasks));
+        let at = (CHANNEL_ADDRESS + offset_of!(Header, tasks_len)) as u64;
+        let most = region.len / size_of::<TaskInfo>() as u64;
+        let len = self.tracee.word(at).unwrap_or(0).min(most) as usize;
+        let mut tasks = vec![TaskInfo::default(); len];
+        // SAFETY: integers, of which any bytes are a value.
+        let bytes = unsafe {
+            std::slice::from_raw_parts_mut(
+                tasks.as_mut_ptr().cast::<u8>(),
+                len * size_of::<TaskInfo>(),
+            )
+        };
+        self.tracee.read(CHANNEL_ADDRESS as u64 + region.offset, bytes);
+        Ok(tasks)
+    }
+
+    /// Prepares a copy in which a task executes a function outside of any schedule: it is the
+    /// running task from now on.
+    pub(crate) fn let_call(&mut self, task: u16) -> Result<(), Error> {
+        self.ask_runtime(u64::from(task) + 1)?;
+        self.leave_hook();
+        Ok(())
+    }
+
+    /// On whose behalf the runtime accessed memory last: see [`traces::wire::acting`].
+    pub(crate) fn acting(&self) -> u64 {
+        self.debug_word(offset_of!(Debug, acting))
+    }
+
+    /// Runs the runtime's own function for the debugger, on its own stack, and restores the
+    /// registers.
+    fn ask_runtime(&mut self, argument: u64) -> Result<(), Error> {
         self.clear();
         let before = self.tracee.registers()?;
         let mut vector = self.tracee.vector()?;
@@ -93,6 +126,7 @@ impl Machine {
         registers.rip = self.layout.describe;
         // The stack alignment at the start of a function.
         registers.rsp = self.layout.stack - 8;
+        registers.rdi = argument;
         registers.orig_rax = u64::MAX;
         self.tracee.set_registers(&registers)?;
         loop {
@@ -117,19 +151,6 @@ impl Machine {
         }
         self.tracee.set_registers(&before)?;
         self.tracee.set_vector(&mut vector)?;
-        let region = self.region(offset_of!(Header, tasks));
-        let at = (CHANNEL_ADDRESS + offset_of!(Header, tasks_len)) as u64;
-        let most = region.len / size_of::<TaskInfo>() as u64;
-        let len = self.tracee.word(at).unwrap_or(0).min(most) as usize;
-        let mut tasks = vec![TaskInfo::default(); len];
-        // SAFETY: integers, of which any bytes are a value.
-        let bytes = unsafe {
-            std::slice::from_raw_parts_mut(
-                tasks.as_mut_ptr().cast::<u8>(),
-                len * size_of::<TaskInfo>(),
-            )
-        };
-        self.tracee.read(CHANNEL_ADDRESS as u64 + region.offset, bytes);
-        Ok(tasks)
+        Ok(())
     }
 }

@@ -5,6 +5,7 @@ use super::machine::{Machine, ProcessState};
 use super::registers::{FS_BASE, RBP, RIP, RSP, Values};
 use crate::Error;
 use crate::symbols::{Memory, Registers, Symbols};
+use std::ops::Range;
 use traces::wire::{NO_TASK, PROBE_FRAME, TaskInfo, task_state};
 use traces::{Execution, Operation};
 
@@ -33,6 +34,12 @@ pub(crate) struct RuntimeExit {
 impl Thread {
     pub(crate) fn is_blocked(&self) -> bool {
         self.info.state == task_state::BLOCKED
+    }
+
+    /// Whether the task has not executed any instruction of its function.
+    pub(crate) fn is_about_to_begin(&self) -> bool {
+        let of_start = RuntimeExit { address: self.info.start, rsp: 0 };
+        self.task != 0 && self.runtime_exit == Some(of_start)
     }
 
     /// What the task does, as text.
@@ -120,7 +127,10 @@ fn name(info: &TaskInfo, task: u16, symbols: &Symbols) -> String {
 }
 
 /// The running task: its registers, or those of its call if it is in the runtime.
-fn own(machine: &Machine, symbols: &Symbols) -> Result<(Values, Option<RuntimeExit>), Error> {
+pub(crate) fn own(
+    machine: &Machine,
+    symbols: &Symbols,
+) -> Result<(Values, Option<RuntimeExit>), Error> {
     let general = machine.tracee().registers()?;
     let mut values = Values::of(&general, &machine.tracee().vector()?);
     if !machine.is_runtime(general.rip) {
@@ -166,10 +176,9 @@ fn parked(
     Ok(match runtime_exit(machine, symbols, &registers, info.exact != 0) {
         Some((registers, runtime_exit)) => {
             let base = info.thread_pointer;
-            (
-                presented(machine, &registers, base, runtime_exit.address, &general),
-                Some(runtime_exit),
-            )
+            let mut values = presented(machine, &registers, base, runtime_exit.address, &general);
+            read_vectors(machine, &mut values)?;
+            (values, Some(runtime_exit))
         }
         None => (
             presented(machine, &registers, info.thread_pointer, 0, &general),
@@ -248,11 +257,41 @@ fn saved_at(memory: &dyn Memory, probe: u64, rsp: u64, values: &mut Values) {
         .chunks_exact(8)
         .map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()))
         .collect();
-    if words[19] == probe {
-        for (number, word) in NUMBERS.into_iter().zip(words) {
-            values.set_word(number, word);
-        }
+    if words[19] != probe {
+        return;
     }
+    for (number, word) in NUMBERS.into_iter().zip(words) {
+        values.set_word(number, word);
+    }
+}
+
+/// The vector registers that the runtime saved when a task parked at a probe.
+fn read_vectors(machine: &Machine, values: &mut Values) -> Result<(), Error> {
+    /// The components that the runtime saves.
+    const SAVED: u64 = 0xe7;
+    /// The processor's enabled components, in what the kernel reserves in the area for software.
+    const ENABLED: Range<usize> = 464..472;
+    let rip = values.word(RIP).unwrap_or(0);
+    let flags = values.word(17);
+    let (Some(rsp), Some(_), Some(_)) = (values.word(RSP), flags, machine.probe(rip)) else {
+        return Ok(());
+    };
+    let now = machine.tracee().vector()?;
+    let enabled = now.get(ENABLED).and_then(|word| word.try_into().ok()).map(u64::from_le_bytes);
+    let size = match enabled.unwrap_or(0) & SAVED {
+        mask if mask & 0xe0 != 0 => 2688,
+        mask if mask & 4 != 0 => 832,
+        _ => 576,
+    };
+    // As the stub computes it, with room for the alignment.
+    let at = (rsp.wrapping_sub(PROBE_FRAME) - (size as u64 + 64)) & !63;
+    let mut area = vec![0; size];
+    if machine.tracee().read(at, &mut area) == size {
+        values.read_vector(&area);
+        // All tasks run in one kernel thread, and the runtime leaves these as they are.
+        values.read_keys(&now);
+    }
+    Ok(())
 }
 
 /// The instruction before a return address: a call or a system call.

@@ -10,15 +10,31 @@ use traces::wire::{Debug, WATCHES};
 impl Machine {
     /// Whether watched memory was accessed since the last check.
     pub(super) fn was_accessed(&self) -> Result<bool, Error> {
-        Ok(!self.watches.is_empty() && self.slot()?.is_some())
+        Ok(!self.watches.is_empty() && self.slots()? != 0)
     }
 
-    pub(super) fn slot(&self) -> Result<Option<usize>, Error> {
+    /// The debug registers that the last instruction triggered, one bit each.
+    fn slots(&self) -> Result<u64, Error> {
         let status = self.tracee().debug_register(6)?;
         if status & 15 != 0 {
             self.tracee().set_debug_register(6, status & !15)?;
         }
-        Ok((0..4).find(|slot| status >> slot & 1 == 1))
+        Ok(status & 15)
+    }
+
+    /// The watched memory that the last instruction accessed. One instruction may access several
+    /// objects: the others are stored.
+    pub(super) fn accessed(&mut self) -> Result<Option<Watch>, Error> {
+        self.further.clear();
+        if self.watches.is_empty() {
+            return Ok(None);
+        }
+        let slots = self.slots()?;
+        let watches = self.watches.iter().enumerate();
+        let mut accessed = watches.filter(|(slot, _)| slots >> slot & 1 == 1).map(|(_, it)| *it);
+        let first = accessed.next();
+        self.further.extend(accessed);
+        Ok(first)
     }
 
     /// Watches exactly this memory.

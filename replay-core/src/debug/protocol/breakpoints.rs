@@ -1,7 +1,7 @@
 //! Breakpoints and watchpoints. Software and hardware breakpoints are implemented in the same way.
 
 use super::debuggee::{Debuggee, NO_MEMORY, REFUSED};
-use crate::debug::execution::position::{Access, Watch};
+use crate::debug::execution::position::{Access, watched_pieces};
 use crate::symbols::Memory;
 use gdbstub::target::TargetResult;
 use gdbstub::target::ext::breakpoints::{
@@ -35,11 +35,14 @@ impl SwBreakpoint for Debuggee<'_> {
         if !execution.live().is_runtime(address) {
             execution.armed.breakpoints.insert(address, conditions);
         }
+        self.session.lifted.remove(&address);
         Ok(true)
     }
 
     fn remove_sw_breakpoint(&mut self, address: u64, _: usize) -> TargetResult<bool, Self> {
-        self.session.execution.armed.breakpoints.remove(&address);
+        if let Some(conditions) = self.session.execution.armed.breakpoints.remove(&address) {
+            self.session.lifted.insert(address, conditions);
+        }
         Ok(true)
     }
 }
@@ -61,7 +64,7 @@ impl HwWatchpoint for Debuggee<'_> {
         len: u64,
         kind: WatchKind,
     ) -> TargetResult<bool, Self> {
-        let pieces = pieces(address, len, access(kind)).ok_or(REFUSED)?;
+        let pieces = watched_pieces(address, len, access(kind)).ok_or(REFUSED)?;
         let watches = &mut self.session.execution.armed.watches;
         watches.retain(|watch| !pieces.contains(watch));
         if watches.len() + pieces.len() > WATCHES {
@@ -77,7 +80,7 @@ impl HwWatchpoint for Debuggee<'_> {
         len: u64,
         kind: WatchKind,
     ) -> TargetResult<bool, Self> {
-        let pieces = pieces(address, len, access(kind)).ok_or(REFUSED)?;
+        let pieces = watched_pieces(address, len, access(kind)).ok_or(REFUSED)?;
         self.session.execution.armed.watches.retain(|watch| !pieces.contains(watch));
         Ok(true)
     }
@@ -88,39 +91,5 @@ fn access(kind: WatchKind) -> Access {
         WatchKind::Write => Access::Write,
         WatchKind::Read => Access::Read,
         WatchKind::ReadWrite => Access::Both,
-    }
-}
-
-/// Divides watched memory into aligned pieces of at most eight bytes.
-fn pieces(address: u64, len: u64, kind: Access) -> Option<Vec<Watch>> {
-    let end = address.checked_add(len)?;
-    let (mut at, mut pieces) = (address, Vec::new());
-    while at < end {
-        let fits = |size: &u64| at % size == 0 && at + size <= end;
-        let size = [8, 4, 2, 1].into_iter().find(fits)?;
-        pieces.push(Watch { address: at, len: size as u8, kind });
-        at += size;
-        if pieces.len() > WATCHES {
-            return None;
-        }
-    }
-    (!pieces.is_empty()).then_some(pieces)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn watched_memory_is_cut_into_what_the_processor_can_watch() {
-        let cut = |address, len| {
-            let pieces = pieces(address, len, Access::Write)?;
-            Some(pieces.iter().map(|piece| (piece.address, piece.len)).collect::<Vec<_>>())
-        };
-        assert_eq!(cut(0x1000, 4), Some(vec![(0x1000, 4)]));
-        assert_eq!(cut(0x1004, 8), Some(vec![(0x1004, 4), (0x1008, 4)]));
-        assert_eq!(cut(0x1001, 3), Some(vec![(0x1001, 1), (0x1002, 2)]));
-        assert_eq!(cut(0x1000, 64), None);
-        assert_eq!(cut(0x1000, 0), None);
     }
 }

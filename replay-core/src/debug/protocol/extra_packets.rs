@@ -65,6 +65,7 @@ impl Debuggee<'_> {
             "qSupported" => {
                 // Only gdb announces this feature.
                 self.is_gdb = rest.contains("qRelocInsn+");
+                self.session.execution.begins_at_creator = !self.is_gdb;
                 return Ok(None);
             }
             "qXfer" => return self.transfer(rest),

@@ -40,6 +40,8 @@ pub(super) fn reason(stop: &Stop, is_gdb: bool) -> MultiThreadStopReason<u64> {
         Reason::Returned(number) => call(number, CatchSyscallPosition::Return),
         Reason::Begin => R::ReplayLog { tid: Some(tid), pos: ReplayLogPosition::Begin },
         Reason::End => R::ReplayLog { tid: Some(tid), pos: ReplayLogPosition::End },
+        // The session turns it into the end of a call.
+        Reason::Waits => R::SignalWithThread { tid, signal: Signal::SIGABRT },
         Reason::Gone(WaitStatus::Exited(status)) => R::Exited((status & 0xff) as u8),
         Reason::Gone(WaitStatus::Killed(signal) | WaitStatus::Signal(signal)) => {
             R::Terminated(signalled(signal))
@@ -78,7 +80,8 @@ impl Debuggee<'_> {
         if task == self.session.stop.task && !self.last_stop_reply.is_empty() {
             return self.last_stop_reply.clone();
         }
-        format!("T00thread:{};{}", thread_id(task), self.name_of(task)).into_bytes()
+        // Without a reason, lldb takes a thread that is at a breakpoint for one that has hit it.
+        format!("T00thread:{};{}reason:none;", thread_id(task), self.name_of(task)).into_bytes()
     }
 
     fn name_of(&mut self, task: u16) -> String {

@@ -4,22 +4,27 @@
 mod branch;
 mod changed_copy;
 mod diversion;
+mod history;
+mod left_out;
 mod monitor;
 pub(super) mod monitor_commands;
+mod owed;
 mod running_search;
 mod satisfy;
 mod save_change;
 mod stop_on;
 
-use super::execution::position::Position;
-use super::execution::{Execution, Reason, Stop, StopRequests};
+use super::execution::position::{Position, StepPoint};
+use super::execution::{Condition, Execution, Reason, Stop, StopRequests};
 use super::process::machine::{ProcessState, SCRATCH};
 use super::process::registers::Values;
 use super::process::tasks::Thread;
 use super::process::tracee::WaitStatus;
 use crate::Error;
 use changed_copy::Diversion;
+use owed::Owed;
 use running_search::{RunningSearch, Wanted};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use stop_on::StopOn;
 use traces::memory_change::MemoryChange;
@@ -59,6 +64,11 @@ pub(crate) struct Session<'a> {
     pub(crate) stop: Stop,
     pub(crate) seek: Option<Seek>,
     diversion: Option<Diversion>,
+    /// Breakpoints that the debugger has removed since the program ran last. It removes one to step
+    /// a task over it, but other tasks still stop there.
+    pub(crate) lifted: BTreeMap<u64, Vec<Condition>>,
+    /// Events to report when the program is resumed.
+    owed: Owed,
     /// The next free address of the debugger's own memory.
     scratch: u64,
     /// The steps at which a run stops.
@@ -86,6 +96,8 @@ impl<'a> Session<'a> {
             stop,
             seek: None,
             diversion: None,
+            lifted: BTreeMap::new(),
+            owed: Owed::default(),
             scratch: SCRATCH.start,
             stop_on: StopOn::Nothing,
             output: String::new(),
@@ -107,6 +119,7 @@ impl<'a> Session<'a> {
     /// The debugger has left: discards its changes and requests. Returns the last stop.
     pub(crate) fn leave(mut self) -> Stop {
         self.search = None;
+        self.owed = Owed::default();
         self.undivert();
         self.execution.armed = StopRequests::default();
         let _ = self.execution.interrupt.take();
@@ -152,17 +165,36 @@ impl<'a> Session<'a> {
 
     /// Continues: a task steps within a range, or all tasks run. While one task steps `alone`,
     /// stops of other tasks are not reported: a debugger that steps over a breakpoint does not
-    /// expect them. The other tasks still run as scheduled.
+    /// expect them. The other tasks still run as scheduled, and what they reach is reported when
+    /// all tasks continue.
     pub(crate) fn forwards(
         &mut self,
         step: Option<(u16, Range<u64>)>,
         alone: bool,
     ) -> Result<Stop, Error> {
-        self.execution.only = step.as_ref().filter(|_| alone).map(|(task, _)| *task);
-        let (stepping, range) = step.map_or((None, 0..0), |(task, range)| (Some(task), range));
+        let stepping = step.as_ref().map(|(task, _)| *task);
+        let moves = self.seek.is_some() || self.diversion.is_some();
+        if moves {
+            // A move decides itself what is still owed.
+            if self.seek.is_none() {
+                self.owed = Owed::default();
+            }
+        } else if let Some(stop) = self.owed_stop(stepping.filter(|_| alone), true)? {
+            self.lifted.clear();
+            return Ok(stop);
+        }
+        let alone = stepping.filter(|_| alone && !moves);
+        self.execution.only = alone;
+        self.execution.lifted = match alone {
+            Some(task) => self.lifted_before(task)?,
+            None => None,
+        };
+        let range = step.map_or(0..0, |(_, range)| range);
         let stop = self.resume(stepping, range);
         self.execution.only = None;
-        stop
+        self.execution.lifted = None;
+        self.lifted.clear();
+        self.owe(alone, stop?)
     }
 
     fn resume(&mut self, stepping: Option<u16>, range: Range<u64>) -> Result<Stop, Error> {
@@ -237,10 +269,33 @@ impl<'a> Session<'a> {
             return self.sent(seek);
         }
         self.discard();
-        match stepping {
-            Some(task) => self.execution.step_back(task, over),
-            None => self.execution.resume_back(),
+        let Some(task) = stepping else { return self.back_to_event() };
+        self.owed = Owed::default();
+        let stop = self.execution.step_back(task, over)?;
+        self.owe_backwards(stop)
+    }
+
+    /// All tasks go back to the previous event.
+    pub(super) fn back_to_event(&mut self) -> Result<Stop, Error> {
+        if let Some(stop) = self.owed_stop(None, false)? {
+            return Ok(stop);
         }
+        let here = self.execution.at.clone();
+        let stop = self.execution.resume_back()?;
+        // The last of the steps to stop at whose choice is before here, if it comes after the event.
+        let from = here.step as usize + usize::from(here.place != StepPoint::Chosen);
+        let steps = self.stop_on.steps(&self.execution.trace.execution);
+        let step = steps.take_while(|&step| step < from).last().map_or(0, |step| step as u64);
+        let is_later = stop.reason == Reason::Begin || step > self.execution.at.step;
+        if step == 0 || !is_later || stop.reason == Reason::Interrupted {
+            return self.owe_backwards(stop);
+        }
+        self.owed = Owed::default();
+        self.execution.go_to_step(step)?;
+        let what = self.stop_on.what();
+        let when = self.when()?;
+        self.print(&format!("[sched] {what} at {when}"));
+        Ok(Stop { task: self.execution.current(), reason: Reason::Chosen })
     }
 
     /// The exit of a process that continues from the end of its schedule.
@@ -268,6 +323,7 @@ impl<'a> Session<'a> {
     /// Goes back to main's first instruction, or to a step.
     pub(crate) fn restart(&mut self, step: Option<&str>) -> Result<(), Error> {
         self.discard();
+        self.owed = Owed::default();
         let position = match step.map(|step| step.trim().parse()) {
             None => Position::entry(0),
             Some(Ok(step)) => Position::chosen(step),
@@ -308,6 +364,9 @@ impl<'a> Session<'a> {
     /// The registers of the selected task.
     pub(crate) fn values(&mut self) -> Result<Values, Error> {
         let selected = self.selected;
+        if let Some(values) = self.pretended(selected) {
+            return Ok(values.clone());
+        }
         Ok(match self.execution.thread(selected)? {
             Some(thread) => thread.values.clone(),
             None => Values::unknown(),

@@ -1,6 +1,7 @@
 //! What the `monitor` commands of [`monitor_commands`] do. The scripts for gdb and lldb are built on
 //! them, and any debugger can use them directly.
 
+use super::owed::Owed;
 use super::{Seek, Session, monitor_commands};
 use crate::Error;
 use crate::debug::execution::position::{Position, StepPoint};
@@ -9,8 +10,9 @@ use crate::explain::blocked::BlockedText;
 use crate::explain::graph::Relation;
 use crate::explain::locks::HeldLocks;
 use crate::explain::task_status;
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use traces::{Execution, Operation, TaskId};
+use traces::{Execution, Object, Operation, TaskId};
 
 impl Session<'_> {
     /// Executes one command and returns its answer.
@@ -63,6 +65,9 @@ impl Session<'_> {
     /// Executes a pending seek.
     pub(crate) fn perform(&mut self, seek: Seek) -> Result<Stop, Error> {
         self.undivert();
+        if seek != Seek::ResumeBack {
+            self.owed = Owed::default();
+        }
         let stop = match seek {
             Seek::Position(position) => self.execution.go_to(&position)?,
             Seek::Failure => self.execution.go_to_failure()?,
@@ -74,9 +79,10 @@ impl Session<'_> {
             Seek::Keep(changes) => self.save_changes(&changes)?,
             Seek::StepBack => {
                 let task = self.stop.task;
-                self.execution.step_back(task, false)?
+                let stop = self.execution.step_back(task, false)?;
+                self.owe_backwards(stop)?
             }
-            Seek::ResumeBack => self.execution.resume_back()?,
+            Seek::ResumeBack => self.back_to_event()?,
             Seek::Next => self.next_preemption(true)?,
             Seek::Previous => self.next_preemption(false)?,
         };
@@ -221,8 +227,10 @@ impl Session<'_> {
 
     /// The names of all objects, one on each line.
     pub(super) fn object_names(&self) -> String {
-        let objects = &self.execution.trace.execution.objects;
-        objects.iter().map(|object| object.name.clone() + "\n").collect()
+        labels(&self.execution.trace.execution.objects)
+            .into_iter()
+            .map(|name| name + "\n")
+            .collect()
     }
 
     /// What happens to a change of memory or registers.
@@ -305,8 +313,10 @@ impl Session<'_> {
         let locks = HeldLocks::before(&trace.execution, step.min(trace.execution.steps.len()));
         let statuses = task_status::task_statuses(trace, step);
         let mut text = String::new();
+        let names = labels(&trace.execution.objects);
         for (number, known) in trace.execution.objects.iter().enumerate() {
-            if object.is_some_and(|object| known.name != object) {
+            let name = &names[number];
+            if object.is_some_and(|object| known.name != object && name != object) {
                 continue;
             }
             let holder = locks.holder(number as u32);
@@ -315,7 +325,6 @@ impl Session<'_> {
             if object.is_none() && holder.is_none() && waiting.iter().all(|it| it.enabled) {
                 continue;
             }
-            let name = &known.name;
             let is_task = waiting.iter().any(|it| it.operation == Some(Operation::Join));
             let _ = match holder {
                 _ if is_task => writeln!(text, "{name} has not ended"),
@@ -336,8 +345,6 @@ impl Session<'_> {
             return if text.is_empty() { none } else { text };
         };
         if text.is_empty() {
-            let names: Vec<&str> =
-                trace.execution.objects.iter().map(|object| object.name.as_str()).collect();
             text = format!("no object is called {object}; there are: {}\n", names.join(", "));
         }
         text
@@ -421,6 +428,25 @@ fn preemptions(execution: &Execution) -> Vec<u64> {
 }
 
 /// A step as text.
+/// The names of objects. Those of one name are numbered, in the order of their first steps.
+fn labels(objects: &[Object]) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    objects.iter().for_each(|object| *counts.entry(&object.name).or_default() += 1);
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    let label = |object: &'_ Object, number: usize| match counts[object.name.as_str()] {
+        1 => object.name.clone(),
+        _ => format!("{}#{number}", object.name),
+    };
+    objects
+        .iter()
+        .map(|object| {
+            let number = numbers.entry(&object.name).or_default();
+            *number += 1;
+            label(object, *number)
+        })
+        .collect()
+}
+
 fn describe_step(execution: &Execution, step: &traces::Step) -> String {
     let name = |task: TaskId| {
         let record = execution.tasks.get(task.index());
@@ -437,4 +463,21 @@ fn describe_step(execution: &Execution, step: &traces::Step) -> String {
         step.operation.name(),
         execution.place(step.site)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traces::{ObjectKind, ObjectLocation};
+
+    #[test]
+    fn objects_of_one_name_are_distinguished() {
+        let named = |name: &str| Object {
+            kind: ObjectKind::Mutex,
+            place: ObjectLocation::Descriptor(3),
+            name: name.to_owned(),
+        };
+        let objects = ["node->lock", "jobs", "node->lock"].map(named);
+        assert_eq!(labels(&objects), ["node->lock#1", "jobs", "node->lock#2"]);
+    }
 }

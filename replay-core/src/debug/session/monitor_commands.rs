@@ -111,6 +111,9 @@ const COMMANDS: &[Command] = &[
     query("hb", "", "the steps before, concurrent with and after the next step", |s, _| {
         Ok(s.happens_before())
     }),
+    query("history", "EXPRESSION", "every write to it: step, task, place, value", |s, a| {
+        Ok(s.history_of(a).ok_or(Refusal::Arguments)??)
+    }),
     query("schedule", "", "the tasks of all steps, on one line", |s, _| Ok(s.schedule())),
     query("output", "", "the program's output so far", |s, _| Ok(s.program_output())),
     query("diverge", "", "what happens to a change of memory or registers", |s, _| {
@@ -165,6 +168,7 @@ const COMMANDS: &[Command] = &[
             _ => Err(Refusal::Arguments),
         }
     }),
+    internal("shown", |s, _| Ok(s.is_shown())),
     internal("help", |_, _| Ok(help())),
     internal("position", |s, _| Ok(format!("{}\n", s.execution.at))),
     internal("task", |s, _| Ok(format!("{}\n", s.stop.task))),

@@ -1,0 +1,92 @@
+//! `history`: every write to some memory in the execution.
+
+use super::Session;
+use crate::Error;
+use crate::debug::execution::history::History;
+use crate::debug::execution::memory_write::Written;
+use crate::debug::execution::position::{Access, Watch, watched_pieces};
+use std::fmt::Write;
+
+/// How many writes are listed at once.
+const PAGE: usize = 100;
+
+impl Session<'_> {
+    /// The writes to `len` bytes at an address: those nearest to the position, or from one of them
+    /// on. None if the arguments are no such numbers.
+    pub(super) fn history_of(&mut self, arguments: &[&str]) -> Option<Result<String, Error>> {
+        let (address, len, from) = match arguments {
+            [address, len] => (address, len, None),
+            [address, len, from] => (address, len, Some(from.parse::<usize>().ok()?)),
+            _ => return None,
+        };
+        let address = u64::from_str_radix(address.trim_start_matches("0x"), 16).ok()?;
+        let len: u64 = len.parse().ok()?;
+        let Some(watches) = watched_pieces(address, len, Access::Write) else {
+            return Some(Ok(format!(
+                "{len} bytes at {address:#x} are more than the processor can watch at once (four \
+                 parts of up to eight bytes): ask for a part of them\n"
+            )));
+        };
+        if self.undivert() {
+            self.print("[sched] changes discarded: the history is the recorded execution's\n");
+        }
+        let found = self.execution.writes_to(&watches);
+        Some(found.map(|history| self.history_text(&history, &watches, from)))
+    }
+
+    fn history_text(&self, history: &History, watches: &[Watch], from: Option<usize>) -> String {
+        let total = history.writes.len();
+        let mut text = match total {
+            0 => "no write\n".to_owned(),
+            1 => "1 write".to_owned(),
+            _ => format!("{total} writes"),
+        };
+        if total > 0 {
+            let _ = writeln!(text, ", {} before this position", history.passed);
+        }
+        if history.cut {
+            text.push_str("interrupted: later writes are missing\n");
+        }
+        let first = match from {
+            Some(from) => from.clamp(1, total.max(1)) - 1,
+            None => history.passed.saturating_sub(PAGE / 2).min(total.saturating_sub(PAGE)),
+        };
+        let last = (first + PAGE).min(total);
+        // The contents before each listed write.
+        let mut values: Vec<u64> = history.before.clone();
+        for (at, write) in history.writes[..last].iter().enumerate() {
+            let part = watches.iter().position(|watch| *watch == write.watch).unwrap_or(0);
+            let before = std::mem::replace(&mut values[part], write.value);
+            if at >= first {
+                let mark = if at + 1 == history.passed { '>' } else { ' ' };
+                let _ = writeln!(text, "{mark}{}", self.write_line(at + 1, write, before));
+            }
+        }
+        if first > 0 || last < total {
+            let _ = writeln!(
+                text,
+                "these are {} to {last}; a number after the expression begins there",
+                first + 1
+            );
+        }
+        text
+    }
+
+    fn write_line(&self, number: usize, write: &Written, before: u64) -> String {
+        let symbols = &self.execution.symbols;
+        let frame =
+            symbols.site(write.near).and_then(|site| symbols.frames(site, true).into_iter().next());
+        let place = match frame {
+            Some(frame) => format!("{} {}", frame.function, frame.place()),
+            None => format!("{:#x}", write.near),
+        };
+        let part = match write.watch.len {
+            8 => String::new(),
+            _ => format!(" ({} bytes)", write.watch.len),
+        };
+        format!(
+            "{number:6}  step {}  T{}  {before:#x} -> {:#x}{part}  {place}  position {}",
+            write.position.step, write.task, write.value, write.position
+        )
+    }
+}
