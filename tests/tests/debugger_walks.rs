@@ -165,7 +165,10 @@ impl Walk<'_> {
     fn there_and_back(&mut self) {
         let task = self.client.monitor("task").trim().parse::<u32>().expect("a task");
         let before = self.state();
-        let known = !before.split(' ').next().unwrap_or_default().contains('x');
+        // At the choice of a step the task is parked. Other tasks have run since it reached the
+        // instruction, so the way back and forth leads to another state of memory.
+        let is_inside = self.client.monitor("position").contains('.');
+        let known = is_inside && !before.split(' ').next().unwrap_or_default().contains('x');
         if !self.goes("bs") || !self.stop.starts_with("T05") || self.stop.contains("replaylog") {
             return;
         }
