@@ -45,7 +45,7 @@ const LONG: usize = 8;
 /// and the last.
 const INSTANCES: usize = 4;
 
-/// A task that is kept back runs after the other tasks have yielded this often: their loops may wait
+/// A task that is held runs after the other tasks have yielded this often: their loops may wait
 /// for its next operation, and nothing else ends a loop whose iterations differ (in a count of its
 /// iterations, say).
 const YIELDS: u32 = 100;
@@ -101,7 +101,7 @@ pub struct Directed {
     last: Vec<TaskId>,
     #[serde(skip)]
     hold: Option<Directive>,
-    /// How often a task yielded while another one was kept back.
+    /// How often a task yielded while another one was held.
     #[serde(skip)]
     yields: u32,
     #[serde(skip)]
@@ -589,7 +589,7 @@ mod tests {
         }
     }
 
-    /// The loop counts its iterations, so that no two are equal: only the task that is kept back can
+    /// The loop counts its iterations, so that no two are equal: only the task that is held can
     /// end it.
     #[test]
     fn a_task_is_not_kept_back_while_another_one_spins() {
@@ -608,10 +608,7 @@ mod tests {
         assert!(all.len() > 1, "one order was reversed");
         let longest = all.iter().map(|run| run.choices.len()).max();
         assert!(longest < Some(4 * YIELDS as usize), "{longest:?} steps");
-        assert!(
-            longest > Some(YIELDS as usize),
-            "no execution kept a task back: {longest:?} steps"
-        );
+        assert!(longest > Some(YIELDS as usize), "no execution held a task: {longest:?} steps");
     }
 
     #[test]
