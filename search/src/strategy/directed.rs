@@ -592,7 +592,7 @@ mod tests {
     /// The loop counts its iterations, so that no two are equal: only the task that is held can
     /// end it.
     #[test]
-    fn a_task_is_not_kept_back_while_another_one_spins() {
+    fn a_task_is_not_held_while_another_one_spins() {
         use crate::simulation::{At, Code, Compare, Value};
         let flag = At(0, None);
         let waits = vec![
