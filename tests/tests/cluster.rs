@@ -25,7 +25,7 @@ fn essence(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
 }
 
 /// Each strategy that machines can share, once to an end or a limit and once with several rounds.
-const CASES: [(&str, &[&str]); 13] = [
+const CASES: [(&str, &[&str]); 14] = [
     ("increment_locked", &["--strategy", "dfs"]),
     ("bank", &["--strategy", "dfs", "--keep-going", "--max-executions", "9000"]),
     ("increment_locked", &["--strategy", "delay"]),
@@ -37,6 +37,7 @@ const CASES: [(&str, &[&str]); 13] = [
     ("buffer_if", &["--strategy", "sparse", "--keep-going", "--max-executions", "9000"]),
     ("buffer_if", &["--strategy", "pct:3", "--keep-going", "--max-executions", "20000"]),
     ("buffer_if", &["--strategy", "pos", "--keep-going", "--max-executions", "9000"]),
+    ("buffer_if", &["--strategy", "rapos", "--keep-going", "--max-executions", "9000"]),
     ("buffer_if", &["--strategy", "surw", "--keep-going", "--max-executions", "9000"]),
     ("buffer_if", &["--strategy", "feedback", "--keep-going", "--max-executions", "9000"]),
 ];

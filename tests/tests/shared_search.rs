@@ -41,7 +41,7 @@ fn orders_of_thousands_of_steps_are_shared_among_workers() {
 #[test]
 fn the_result_does_not_depend_on_the_number_of_workers() {
     let home = Home::new();
-    let cases: [(&str, &[&str]); 17] = [
+    let cases: [(&str, &[&str]); 18] = [
         // Stopped at the first failure, which is found late.
         ("twostage", &["--strategy", "random", "--seed", "3"]),
         ("bank", &["--strategy", "dfs", "--keep-going", "--max-executions", "9000"]),
@@ -57,6 +57,7 @@ fn the_result_does_not_depend_on_the_number_of_workers() {
         ("account_fixed", &["--strategy", "auto"]),
         // The other strategies, each for more than one round.
         ("buffer_if", &["--strategy", "pos", "--keep-going", "--max-executions", "9000"]),
+        ("buffer_if", &["--strategy", "rapos", "--keep-going", "--max-executions", "9000"]),
         ("buffer_if", &["--strategy", "surw", "--keep-going", "--max-executions", "9000"]),
         ("buffer_if", &["--strategy", "feedback", "--keep-going", "--max-executions", "9000"]),
         ("buffer_if", &["--strategy", "directed", "--keep-going"]),
