@@ -44,6 +44,8 @@ need /usr/include/glib-2.0/glib.h libglib2.0-dev
 need pkg-config pkg-config
 # Searches on several machines.
 need nats-server nats-server
+need openssl openssl
+need ip iproute2
 optional="$missing"
 
 can_install=no

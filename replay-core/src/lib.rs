@@ -22,6 +22,7 @@ mod xstate;
 
 pub use control::command::{
     OpenRunner, WorkerPool, explore, explore_with, learn, pieces, reduce_environment, replay, run,
+    stand_in,
 };
 pub use control::runner;
 pub use error::Error;
@@ -30,7 +31,8 @@ pub use explain::{
 };
 pub use launch::{FollowedChild, WorkingFiles, build, doctor, preflight, runtime, this_build};
 pub use options::{
-    Machines, Observer, Progress, Replayed, SearchOptions, Target, failure_kinds_for_replay,
+    Collector, Machines, Observer, Progress, Replayed, SearchOptions, Target,
+    failure_kinds_for_replay,
 };
 pub use search::StrategyChoice;
 pub use search::strategy::{descriptor, registry};

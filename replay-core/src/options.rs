@@ -2,6 +2,7 @@
 
 use crate::launch::WorkingFiles;
 use crate::{StrategyChoice, Suppressions};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -40,8 +41,22 @@ pub struct Target {
     pub notes: Vec<String>,
 }
 
+/// Who merges the results of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Collector {
+    /// The process that the user started, from the beginning on, or with `--resume`.
+    #[default]
+    First,
+    /// The process that the user started, after it was away: the search continues as if it had not been,
+    /// so that a failure that has ended it still ends it.
+    Returned,
+    /// Another machine, while that process is away. It has no program to run: failures are kept for the
+    /// collector that returns, which runs their schedules again before they count.
+    StandIn,
+}
+
 /// The options of `explore` and `run`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SearchOptions {
     /// The strategy.
     pub strategy: StrategyChoice,
@@ -103,7 +118,8 @@ pub struct SearchOptions {
     pub keep_going: bool,
     /// Report reorderings of delayed stores that could cause failures.
     pub store_buffers: bool,
-    /// Rules for reports that the user does not want.
+    /// Rules for reports that the user does not want. They stay with the user.
+    #[serde(skip)]
     pub suppressions: Suppressions,
     /// The number of worker processes.
     pub workers: u32,
@@ -114,6 +130,8 @@ pub struct SearchOptions {
     pub prime: u32,
     /// Resume the search whose state is saved in `out`.
     pub resume: bool,
+    /// Who merges the results.
+    pub collector: Collector,
     /// How long a task may run without reaching a scheduling point before it counts as a `spin`.
     pub spin_after: Duration,
 }
@@ -168,6 +186,7 @@ impl Default for SearchOptions {
             visits: false,
             prime: 0,
             resume: false,
+            collector: Collector::First,
             spin_after: Duration::from_secs(2),
         }
     }

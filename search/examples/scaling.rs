@@ -1,14 +1,18 @@
 //! How searches on several machines scale: the rounds of real searches of abstract programs, run by
 //! simulated workers that wait for messages.
 //!
-//! `cargo run --release -p search --example scaling [LATENCY] [MERGE] [EXECUTION]` prints the speed as a
-//! multiple of that of one worker. The three times are in microseconds: a message through the server, the
-//! merging of one result, and one execution.
+//! `cargo run --release -p search --example scaling [LATENCY] [EXECUTION] [SIZE]` prints the speed as a
+//! multiple of that of one worker. The times are in microseconds: a message through the server, and one
+//! execution. What the collector does is measured while the search runs here: encoding a piece, decoding a
+//! result, and merging the results of a round into the next. SIZE: the search by partial order reduction
+//! has 2^SIZE classes.
 
 use search::share::frontier::{self, Frontier};
 use search::simulation::{Program, programs, run};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::time::Instant;
+use traces::compact;
 use traces::wire::Plan;
 
 /// Times in microseconds.
@@ -16,8 +20,6 @@ use traces::wire::Plan;
 struct Times {
     /// From one machine through the server to another.
     latency: f64,
-    /// What the collector does for one result, one result after another.
-    merge: f64,
     execution: f64,
 }
 
@@ -26,42 +28,79 @@ const SLICE: f64 = 600_000.0;
 /// How many pieces a machine holds in addition to the one that it runs.
 const AHEAD: usize = 1;
 
-/// The executions of each piece, by rounds.
-type Rounds = Vec<Vec<u64>>;
+/// One round of a search.
+#[derive(Debug, Default)]
+struct Round {
+    /// The executions of each piece.
+    pieces: Vec<u64>,
+    /// What the collector does between this round and the next, in microseconds: measured.
+    between: f64,
+    /// What it does to send one piece and to take one result, in microseconds: measured.
+    each: f64,
+}
 
-/// The rounds of a search of ranges of numbers: every piece uses its whole budget.
-fn ranges(executions: u64) -> Rounds {
-    let mut frontier = Frontier::new(Plan::seeded("random", 1));
-    let mut rounds = Vec::new();
-    while frontier.runs() < executions {
-        let round = frontier.round(executions - frontier.runs());
-        rounds.push(round.iter().map(|work| work.budget).collect());
-        let result = |work: frontier::Work| {
-            let executions = work.budget;
-            let (redundant, exhausted, classes) = (0, false, Vec::new());
-            frontier::WorkResult { work, executions, redundant, exhausted, classes }
-        };
-        frontier.settle(round.into_iter().map(result).collect());
+type Rounds = Vec<Round>;
+
+fn micros(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e6
+}
+
+/// The rounds of a search of at most `most` executions. `run_piece` runs a piece.
+fn rounds(
+    plan: Plan,
+    most: u64,
+    mut run_piece: impl FnMut(frontier::Work) -> frontier::WorkResult,
+) -> Rounds {
+    let mut frontier = Frontier::new(plan);
+    let mut rounds = Rounds::new();
+    let mut between = 0.0;
+    while frontier.runs() < most {
+        let began = Instant::now();
+        let pieces = frontier.round(most - frontier.runs());
+        between += micros(began);
+        // Without the check at the end of the search.
+        if pieces.first().is_none_or(|piece| !piece.searches) {
+            break;
+        }
+        let mut each = 0.0;
+        let count = pieces.len() as f64;
+        let results: Vec<frontier::WorkResult> = pieces
+            .into_iter()
+            .map(|piece| {
+                let began = Instant::now();
+                let sent = compact::encode(&piece);
+                each += micros(began);
+                let result = run_piece(compact::decode(&sent).expect("a piece"));
+                let returned = compact::encode(&result);
+                let began = Instant::now();
+                let result = compact::decode(&returned).expect("a result");
+                each += micros(began);
+                result
+            })
+            .collect();
+        let pieces = results.iter().map(|result| result.executions).collect();
+        rounds.push(Round { pieces, between, each: each / count });
+        let began = Instant::now();
+        frontier.settle(results);
+        between = micros(began);
     }
     rounds
 }
 
-/// The rounds of a complete search by partial order reduction, without the check at its end.
+/// The rounds of a search of ranges of numbers: every piece uses its whole budget.
+fn ranges(executions: u64) -> Rounds {
+    rounds(Plan::seeded("random", 1), executions, |work| {
+        let executions = work.budget;
+        let (redundant, exhausted, classes) = (0, false, Vec::new());
+        frontier::WorkResult { work, executions, redundant, exhausted, classes }
+    })
+}
+
+/// The rounds of a complete search by partial order reduction.
 fn orders(program: &Program) -> Rounds {
-    let mut frontier = Frontier::new(Plan::bounded("dpor", None));
-    let mut rounds = Vec::new();
-    loop {
-        let round = frontier.round(u64::MAX);
-        if round.first().is_none_or(|work| !work.searches) {
-            return rounds;
-        }
-        let results: Vec<_> = round
-            .into_iter()
-            .map(|piece| frontier::work(piece, |strategy| run(program, strategy).ending.is_ok()))
-            .collect();
-        rounds.push(results.iter().map(|result| result.executions).collect());
-        frontier.settle(results);
-    }
+    rounds(Plan::bounded("dpor", None), u64::MAX, |piece| {
+        frontier::work(piece, |strategy| run(program, strategy).ending.is_ok())
+    })
 }
 
 /// The time of a search on this many machines with one worker each.
@@ -74,33 +113,37 @@ fn simulate(rounds: &Rounds, machines: usize, times: Times) -> f64 {
 }
 
 /// The time at which the last result of a round is merged.
-fn simulate_round(round: &[u64], machines: usize, times: Times, begin: f64) -> f64 {
+fn simulate_round(round: &Round, machines: usize, times: Times, begin: f64) -> f64 {
+    let begin = begin + round.between;
     // What is left to run of each piece, and when the server has it.
     let mut queue: BinaryHeap<(Reverse<u64>, Reverse<usize>)> = BinaryHeap::new();
-    let micros = |time: f64| (time * 1000.0) as u64;
-    let mut left: Vec<f64> = round.iter().map(|&runs| runs as f64 * times.execution).collect();
-    for piece in 0..round.len() {
-        queue.push((Reverse(micros(begin + times.latency)), Reverse(piece)));
+    let nanos = |time: f64| (time * 1000.0) as u64;
+    let mut left: Vec<f64> =
+        round.pieces.iter().map(|&runs| runs as f64 * times.execution).collect();
+    for piece in 0..left.len() {
+        // The collector sends one after another.
+        let sent = begin + (piece + 1) as f64 * round.each / 2.0;
+        queue.push((Reverse(nanos(sent + times.latency)), Reverse(piece)));
     }
     // When each machine can begin another piece. A request for one is always at the server, as long as
     // the machine holds no more than it may.
     let mut free: BinaryHeap<Reverse<(u64, usize)>> =
-        (0..machines).map(|machine| Reverse((micros(begin), machine))).collect();
+        (0..machines).map(|machine| Reverse((nanos(begin), machine))).collect();
     let mut merged = begin;
     while let (Some((Reverse(ready), Reverse(piece))), Some(Reverse((idle, machine)))) =
         (queue.pop(), free.pop())
     {
         // A piece that waited on the machine begins at once; another has to travel.
-        let waited = AHEAD > 0 && idle > ready + micros(times.latency);
-        let start = if waited { idle } else { idle.max(ready) + micros(times.latency) };
+        let waited = AHEAD > 0 && idle > ready + nanos(times.latency);
+        let start = if waited { idle } else { idle.max(ready) + nanos(times.latency) };
         let ran = left[piece].min(SLICE);
         left[piece] -= ran;
-        let end = start + micros(ran);
+        let end = start + nanos(ran);
         free.push(Reverse((end, machine)));
         let returned = end as f64 / 1000.0 + 2.0 * times.latency;
-        merged = f64::max(merged, returned) + times.merge;
+        merged = f64::max(merged, returned) + round.each / 2.0;
         if left[piece] > 0.0 {
-            queue.push((Reverse(micros(returned + times.latency)), Reverse(piece)));
+            queue.push((Reverse(nanos(returned + times.latency)), Reverse(piece)));
         }
     }
     merged
@@ -109,18 +152,28 @@ fn simulate_round(round: &[u64], machines: usize, times: Times, begin: f64) -> f
 fn main() {
     let given: Vec<f64> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
     let at = |index: usize, default: f64| given.get(index).copied().unwrap_or(default);
-    let times = Times { latency: at(0, 150.0), merge: at(1, 100.0), execution: at(2, 50.0) };
+    let times = Times { latency: at(0, 150.0), execution: at(1, 50.0) };
+    let size = at(2, 20.0) as usize;
     println!("{times:?}, in microseconds");
     let searches = [
-        ("random, 1,000,000 executions", ranges(1_000_000)),
-        ("random, 100,000,000 executions", ranges(100_000_000)),
-        ("dpor, 1,048,576 classes", orders(&programs::readers(20))),
+        ("random, 1,000,000 executions".to_owned(), ranges(1_000_000)),
+        ("random, 100,000,000 executions".to_owned(), ranges(100_000_000)),
+        (format!("dpor, {} classes", 1_u64 << size), orders(&programs::readers(size))),
     ];
     for (name, rounds) in searches {
-        let executions: u64 = rounds.iter().flatten().sum();
-        println!("{name}: {} rounds, {executions} executions", rounds.len());
+        let executions: u64 = rounds.iter().flat_map(|round| &round.pieces).sum();
+        let pieces: usize = rounds.iter().map(|round| round.pieces.len()).sum();
+        let between: f64 = rounds.iter().map(|round| round.between).sum();
+        let each: f64 = rounds.iter().map(|round| round.each * round.pieces.len() as f64).sum();
+        println!(
+            "{name}: {} rounds, {pieces} pieces, {executions} executions; the collector needs {:.0} µs \
+             for a piece and {:.0} µs between two rounds",
+            rounds.len(),
+            each / pieces as f64,
+            between / rounds.len() as f64
+        );
         let alone = simulate(&rounds, 1, times);
-        for machines in [2, 4, 8, 16, 32, 64, 100, 1000] {
+        for machines in [2, 4, 8, 16, 32, 64, 100, 200, 500, 1000] {
             println!("{machines:>6} machines: {:6.1}", alone / simulate(&rounds, machines, times));
         }
     }

@@ -42,6 +42,7 @@ impl Drop for Guarded {
 pub struct Server {
     directory: tempfile::TempDir,
     process: Guarded,
+    host: String,
     port: u16,
     more: String,
 }
@@ -62,24 +63,34 @@ impl Server {
     /// If it does not start.
     #[must_use]
     pub fn with(more: &str) -> Server {
+        Server::on("127.0.0.1", more)
+    }
+
+    /// Starts a server at an address of this machine.
+    ///
+    /// # Panics
+    /// If it does not start.
+    #[must_use]
+    pub fn on(host: &str, more: &str) -> Server {
         let directory = tempfile::tempdir().expect("a directory");
-        let process = Server::process(&directory, -1, more);
+        let process = Server::process(&directory, host, -1, more);
         let ports = directory.path().join(format!("nats-server_{}.ports", process.0.id()));
         let port = await_some("the port of the server", || {
             let text = std::fs::read(&ports).ok()?;
             let ports: serde_json::Value = serde_json::from_slice(&text).ok()?;
             ports["nats"][0].as_str()?.rsplit(':').next()?.parse().ok()
         });
-        let server = Server { directory, process, port, more: more.to_owned() };
+        let (host, more) = (host.to_owned(), more.to_owned());
+        let server = Server { directory, process, host, port, more };
         server.await_answer();
         server
     }
 
-    fn process(directory: &tempfile::TempDir, port: i32, more: &str) -> Guarded {
+    fn process(directory: &tempfile::TempDir, host: &str, port: i32, more: &str) -> Guarded {
         let configuration = directory.path().join("server.conf");
         let store = directory.path().join("store");
         let text = format!(
-            "listen: \"127.0.0.1:{port}\"\njetstream {{ store_dir: \"{}\" }}\n{more}\n",
+            "listen: \"{host}:{port}\"\njetstream {{ store_dir: \"{}\" }}\n{more}\n",
             store.display()
         );
         std::fs::write(&configuration, text).expect("written");
@@ -90,19 +101,19 @@ impl Server {
     }
 
     fn await_answer(&self) {
-        await_some("the server", || TcpStream::connect(("127.0.0.1", self.port)).ok());
+        await_some("the server", || TcpStream::connect((self.host.as_str(), self.port)).ok());
     }
 
     /// Its address.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
+        format!("nats://{}", self.address())
     }
 
     /// Its host and port, as messages show them.
     #[must_use]
     pub fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        format!("{}:{}", self.host, self.port)
     }
 
     /// A connection that can publish and subscribe.
@@ -111,7 +122,8 @@ impl Server {
     /// If the server does not answer.
     #[must_use]
     pub fn connect(&self) -> Connection {
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server answers");
+        let stream =
+            TcpStream::connect((self.host.as_str(), self.port)).expect("the server answers");
         stream.set_read_timeout(Some(BOUND)).expect("a limit");
         let mut connection =
             Connection { reader: BufReader::new(stream.try_clone().expect("a copy")), stream };
@@ -127,7 +139,8 @@ impl Server {
 
     /// Starts the server again with its store.
     pub fn start_again(&mut self) {
-        self.process = Server::process(&self.directory, i32::from(self.port), &self.more);
+        self.process =
+            Server::process(&self.directory, &self.host, i32::from(self.port), &self.more);
         self.await_answer();
     }
 }

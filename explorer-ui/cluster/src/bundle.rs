@@ -2,7 +2,9 @@
 //! instructions to the runtime, and recordings of executions that must be the same there.
 
 use replay_core::pieces::SearchOrder;
-use replay_core::{Error, Observer, Replayed, SearchOptions, StrategyChoice, Target, WorkingFiles};
+use replay_core::{
+    Collector, Error, Observer, Replayed, SearchOptions, StrategyChoice, Target, WorkingFiles,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -68,6 +70,8 @@ pub(crate) struct Bundle {
     inputs: Vec<Carried>,
     job: Job,
     spin_after: Duration,
+    /// For a machine that stands in for the collector.
+    options: SearchOptions,
     /// Which files executions see in the working directory.
     files: u32,
     /// Recorded executions, as bytes of trace files.
@@ -129,6 +133,7 @@ impl Bundle {
             inputs: inputs.iter().map(read_input).collect::<Result<_, _>>()?,
             job: order.job.clone(),
             spin_after: order.spin_after,
+            options: portable(options),
             files: target.files.policy().code(),
             recordings: recordings.iter().map(|trace| traces::file::encode(trace, None)).collect(),
         })
@@ -198,6 +203,8 @@ impl Bundle {
             target,
             job: self.job,
             spin_after: self.spin_after,
+            options: self.options,
+            program: self.program.path().to_owned(),
             libraries: (moved.len() > 1).then_some(libraries),
             recordings: self.recordings,
             moved,
@@ -211,6 +218,9 @@ pub(crate) struct Unpacked {
     pub(crate) target: Target,
     pub(crate) job: Job,
     pub(crate) spin_after: Duration,
+    pub(crate) options: SearchOptions,
+    /// The path of the program on the machine of the collector.
+    pub(crate) program: PathBuf,
     /// The directory of the libraries that this machine does not have.
     pub(crate) libraries: Option<PathBuf>,
     recordings: Vec<Vec<u8>>,
@@ -252,6 +262,17 @@ impl Unpacked {
     pub(crate) fn original(&self, path: &str) -> Option<&str> {
         let mut pairs = self.moved.iter();
         pairs.find(|(_, here)| *here == path).map(|(there, _)| there.as_str())
+    }
+}
+
+/// The options without what belongs to one machine, or to one collector of several.
+fn portable(options: &SearchOptions) -> SearchOptions {
+    SearchOptions {
+        out: PathBuf::new(),
+        workers: 1,
+        resume: false,
+        collector: Collector::StandIn,
+        ..options.clone()
     }
 }
 
@@ -336,6 +357,7 @@ mod tests {
             inputs,
             job,
             spin_after: Duration::from_secs(2),
+            options,
             files: FilePolicy::Shared.code(),
             recordings: Vec::new(),
         }

@@ -8,10 +8,13 @@
 //!   the machines, whose programs run.
 //! * [`bundle`] is the program with everything that it needs on another machine.
 //! * [`server`] is the connection, the only part that waits for the network.
-//! * [`stored`] is what the server keeps so that a search can be continued.
+//! * [`announcements`] is the list of searches, [`stored`] what the server keeps so that a search can be
+//!   continued.
+//! * [`stand_in`] continues a search on a machine while its collector is away.
 //! * [`embedded`] is a private server, [`verbs`] has the commands.
 #![forbid(unsafe_code)]
 
+mod announcements;
 mod bundle;
 mod collector;
 mod embedded;
@@ -20,6 +23,7 @@ mod machines;
 mod protocol;
 mod quiet;
 mod server;
+mod stand_in;
 mod stored;
 mod trust;
 mod verbs;

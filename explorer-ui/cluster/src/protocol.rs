@@ -7,7 +7,7 @@ use std::time::Duration;
 use traces::compact;
 
 /// The version of everything in this file. Other versions are refused.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// The bucket of announcements, by the name of the search.
 pub(crate) const SEARCHES: &str = "heddle-searches";
@@ -88,10 +88,19 @@ pub(crate) fn default_name(program: &str) -> String {
 pub(crate) enum State {
     /// Workers take its pieces.
     Running,
+    /// It has ended while its collector was away, which has to record what was found.
+    Waiting,
     /// It is complete, or its limit of executions or time was reached.
     Over,
     /// `heddle cluster cancel` ended it.
     Cancelled,
+}
+
+impl State {
+    /// Whether the same command continues the search, rather than begin another.
+    pub(crate) fn can_be_continued(self) -> bool {
+        matches!(self, State::Running | State::Waiting)
+    }
 }
 
 /// A search, as announced to workers.

@@ -42,10 +42,14 @@ pub(crate) enum Failure {
 /// Sorts an error of the client by its text: its kinds do not distinguish a full disk.
 fn failure(error: impl Display) -> Failure {
     let text = error.to_string();
-    let is_full =
-        ["no space left", "resource limits exceeded", "insufficient storage", "maximum bytes"]
-            .iter()
-            .any(|sign| text.to_lowercase().contains(sign));
+    let signs = [
+        "no space left",
+        "resource limits exceeded",
+        "insufficient resources",
+        "insufficient storage",
+        "maximum bytes",
+    ];
+    let is_full = signs.iter().any(|sign| text.to_lowercase().contains(sign));
     match is_full {
         true => Failure::Lasting(format!(
             "the server has no space left ({text}): free some, or raise its limit (max_file_store); the \
@@ -478,6 +482,10 @@ fn without_password(url: &str) -> String {
 /// The error for a server that cannot be used.
 fn refused(address: &str, kind: ConnectErrorKind, text: &str) -> Error {
     use ConnectErrorKind::{Authentication, AuthorizationViolation, Dns, Tls};
+    // A certificate that is refused in the middle of the handshake is an error of the connection.
+    let lower = text.to_lowercase();
+    let is_tls = ["certificate", "handshake", "tls"].iter().any(|sign| lower.contains(sign));
+    let kind = if is_tls { Tls } else { kind };
     Error::Usage(match kind {
         Authentication | AuthorizationViolation => format!(
             "the server at {address} refuses this user: check the user and the password in the URL, or \
@@ -512,6 +520,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_no_passing_failure() {
         assert!(matches!(failure("write x: no space left on device"), Failure::Lasting(_)));
+        assert!(matches!(failure("insufficient resources (code 503)"), Failure::Lasting(_)));
         assert!(matches!(failure("timed out"), Failure::Passing(_)));
         assert!(refused_as_second("maximum messages per subject exceeded").is_ok());
         assert!(refused_as_second("timed out").is_err());

@@ -1,7 +1,7 @@
 //! What the server keeps of a search so that it can be continued: the claim of the collector, the state, the
 //! traces.
 
-use crate::protocol::{state_object, trace_object};
+use crate::protocol::{RENEWAL, state_object, trace_object};
 use crate::server::Server;
 use async_nats::jetstream::kv;
 use replay_core::Error;
@@ -13,6 +13,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// The name of the saved state in the directory of the traces.
 const STATE: &str = "search.heddle-state";
+/// How the claim of a machine that stands in for a collector begins.
+const STAND_IN: &str = "a stand-in";
 /// A claim that was not renewed for this long is that of a dead collector.
 const DEAD: Duration = Duration::from_secs(4);
 
@@ -45,41 +47,93 @@ impl<'a> Stored<'a> {
         name: &'a str,
         out: &Path,
     ) -> Result<Stored<'a>, Error> {
-        let host = nix::unistd::gethostname().unwrap_or_default();
-        let owner = format!("process {} on {}", std::process::id(), host.to_string_lossy());
+        let stored = Stored::new(server, name, out, this_process())?;
+        let revision = stored.take()?;
+        stored.uploaded().revision = revision;
+        Ok(stored)
+    }
+
+    /// Claims the name of a search for a machine that stands in for the collector; none if there is a
+    /// claim.
+    pub(crate) fn stand_in(
+        server: &'a Server,
+        name: &'a str,
+        out: &Path,
+    ) -> Result<Option<Stored<'a>>, Error> {
+        let owner = format!("{STAND_IN}, {}", this_process());
+        let stored = Stored::new(server, name, out, owner)?;
+        let Some(revision) = stored.create() else { return Ok(None) };
+        stored.uploaded().revision = revision;
+        Ok(Some(stored))
+    }
+
+    /// Whether a collector, or a machine that stands in for one, has the search. If the server does not
+    /// answer, one may have it.
+    pub(crate) fn is_claimed(server: &Server, name: &str) -> Result<bool, Error> {
         let claims = server.collectors()?;
-        let stored = Stored {
+        let entry = server.wait(async { claims.get(name).await });
+        Ok(!matches!(entry, Some(Ok(None))))
+    }
+
+    /// Who has the search, if anyone.
+    pub(crate) fn owner(server: &Server, name: &str) -> Option<String> {
+        let claims = server.collectors().ok()?;
+        let owner = server.wait(async { claims.get(name).await })?.ok()??;
+        Some(String::from_utf8_lossy(&owner).into_owned())
+    }
+
+    fn new(
+        server: &'a Server,
+        name: &'a str,
+        out: &Path,
+        owner: String,
+    ) -> Result<Stored<'a>, Error> {
+        Ok(Stored {
             server,
             name,
             out: out.to_owned(),
             owner,
             began: SystemTime::now(),
-            claims,
+            claims: server.collectors()?,
             uploaded: Mutex::default(),
-        };
-        let revision = stored.take()?;
-        stored.uploaded().revision = revision;
-        Ok(stored)
+        })
     }
 
     fn uploaded(&self) -> MutexGuard<'_, Uploaded> {
         self.uploaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Claims the name if there is no claim. Returns the revision.
+    fn create(&self) -> Option<u64> {
+        let owner = self.owner.clone();
+        self.server.wait(async { self.claims.create(self.name, owner.into()).await })?.ok()
+    }
+
+    fn update(&self, revision: u64) -> Option<u64> {
+        let owner = self.owner.clone();
+        let updated =
+            self.server.wait(async { self.claims.update(self.name, owner.into(), revision).await });
+        updated?.ok()
+    }
+
     fn take(&self) -> Result<u64, Error> {
         let began = Instant::now();
         let mut first = None;
         loop {
-            let owner = self.owner.clone();
-            let created =
-                self.server.wait(async { self.claims.create(self.name, owner.into()).await });
-            if let Some(Ok(revision)) = created {
+            if let Some(revision) = self.create() {
                 return Ok(revision);
             }
             let entry = self.server.wait(async { self.claims.entry(self.name).await });
             if let Some(Ok(Some(entry))) = entry {
                 let revision = *first.get_or_insert(entry.revision);
                 let by = String::from_utf8_lossy(&entry.value).into_owned();
+                if by.starts_with(STAND_IN)
+                    && let Some(revision) = self.update(entry.revision)
+                {
+                    // It notices when it renews its claim.
+                    std::thread::sleep(RENEWAL * 2);
+                    return Ok(self.update(revision).unwrap_or(revision));
+                }
                 if revision != entry.revision {
                     return Err(Error::Usage(format!(
                         "the search {} is running at {}, started by {by}: choose another --cluster-name, \
@@ -88,11 +142,7 @@ impl<'a> Stored<'a> {
                     )));
                 }
                 if began.elapsed() > DEAD {
-                    let owner = self.owner.clone();
-                    let taken = self.server.wait(async {
-                        self.claims.update(self.name, owner.into(), revision).await
-                    });
-                    if let Some(Ok(revision)) = taken {
+                    if let Some(revision) = self.update(revision) {
                         return Ok(revision);
                     }
                     first = None;
@@ -114,10 +164,7 @@ impl<'a> Stored<'a> {
     /// If another collector has taken the search.
     pub(crate) fn renew(&self) -> Result<(), Error> {
         let revision = self.uploaded().revision;
-        let owner = self.owner.clone();
-        let renewed =
-            self.server.wait(async { self.claims.update(self.name, owner.into(), revision).await });
-        if let Some(Ok(revision)) = renewed {
+        if let Some(revision) = self.update(revision) {
             self.uploaded().revision = revision;
             return Ok(());
         }
@@ -136,10 +183,7 @@ impl<'a> Stored<'a> {
             }
             // The claim expired while the server or this process was away.
             Some(Ok(None)) => {
-                let owner = self.owner.clone();
-                let created =
-                    self.server.wait(async { self.claims.create(self.name, owner.into()).await });
-                if let Some(Ok(revision)) = created {
+                if let Some(revision) = self.create() {
                     self.uploaded().revision = revision;
                 }
                 Ok(())
@@ -193,10 +237,20 @@ impl<'a> Stored<'a> {
     /// Copies the state of the search and its traces from the server. Returns whether there is a state.
     pub(crate) fn fetch(&self) -> Result<bool, Error> {
         copy_traces(self.server, self.name, &self.out)?;
+        self.fetch_state()
+    }
+
+    /// Copies the state of the search from the server. Returns whether there is one.
+    pub(crate) fn fetch_state(&self) -> Result<bool, Error> {
         let Some(state) = self.server.object(&state_object(self.name))? else { return Ok(false) };
         write(&self.out, STATE, &state)?;
         Ok(true)
     }
+}
+
+fn this_process() -> String {
+    let host = nix::unistd::gethostname().unwrap_or_default();
+    format!("process {} on {}", std::process::id(), host.to_string_lossy())
 }
 
 /// Copies the traces of a search from the server into a directory. Returns their paths.

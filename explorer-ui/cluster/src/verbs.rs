@@ -1,5 +1,6 @@
 //! The verbs: explore, worker, cluster.
 
+use crate::announcements::{announce, announced, finish, list};
 use crate::bundle::Bundle;
 use crate::collector::{Listener, RemotePool};
 use crate::embedded::{ADDRESS, Embedded, random_word};
@@ -8,7 +9,7 @@ use crate::protocol::{
     Announcement, HEARTBEAT, HEARTBEATS, State, VERSION, check_name, default_name, pack,
 };
 use crate::quiet::Quiet;
-use crate::server::{Failure, Server};
+use crate::server::Server;
 use crate::stored::{self, Stored};
 use crate::{trust, worker};
 use explorer_ui::cli::arguments::{
@@ -21,10 +22,11 @@ use explorer_ui::console::Console;
 use explorer_ui::exit::{Problem, Status};
 use futures_util::StreamExt;
 use replay_core::pieces::SearchOrder;
-use replay_core::{Error, Observer, Progress, SearchOptions, StrategyChoice, Target, this_build};
+use replay_core::{
+    Collector, Error, Observer, Progress, SearchOptions, StrategyChoice, Target, this_build,
+};
 use search::Frontier;
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
@@ -265,7 +267,7 @@ fn search_claimed(
 ) -> Result<Report, Problem> {
     let identity = identity(target, options);
     let before = announced(server, name)?;
-    let before = before.filter(|before| before.state == State::Running);
+    let before = before.filter(|before| before.state.can_be_continued());
     match &before {
         Some(before) if before.identity != identity => {
             return Err(Problem::Usage(format!(
@@ -274,10 +276,14 @@ fn search_claimed(
                 server.address, before.command
             )));
         }
-        Some(_) => {
+        Some(before) => {
             if !options.resume && stored.fetch()? {
-                options.resume = true;
+                (options.resume, options.collector) = (true, Collector::Returned);
                 shown.note(&format!("the search {name} continues"));
+            }
+            if before.state == State::Waiting {
+                // A stand-in has used up the time.
+                options.max_time = options.max_time.map(|_| Duration::ZERO);
             }
         }
         None => stored::remove(server, name, true)?,
@@ -334,8 +340,8 @@ fn search_claimed(
     let report = report?;
     if interrupted {
         shown.note(&format!(
-            "workers continue the search {name}: the same command continues it, `heddle cluster \
-             cancel {} {name}` ends it",
+            "the machines continue the search {name}: the same command shows its result, `heddle \
+             cluster cancel {} {name}` ends it",
             server.address
         ));
         return Ok(report);
@@ -346,51 +352,6 @@ fn search_claimed(
         server.remove_object(&bundle);
     }
     Ok(report)
-}
-
-/// The announcement of a search, if there is one.
-fn announced(server: &Server, name: &str) -> Result<Option<Announcement>, Problem> {
-    let store = server.searches()?;
-    let bytes = server.request("cannot read the list of searches", async || {
-        store.get(name).await.map_err(|error| Failure::Passing(error.to_string()))
-    })?;
-    let parse = |bytes: &[u8]| Announcement::parse(name, bytes).map_err(Problem::Usage);
-    bytes.as_deref().map(parse).transpose()
-}
-
-fn announce(server: &Server, announcement: &Announcement) -> Result<(), Error> {
-    let store = server.searches()?;
-    let bytes = serde_json::to_vec(announcement).unwrap_or_default();
-    server.request("cannot announce the search", async || {
-        let put = store.put(&announcement.name, bytes.clone().into()).await;
-        put.map(drop).map_err(|error| Failure::Passing(error.to_string()))
-    })
-}
-
-/// Ends a search at the server.
-fn finish(server: &Server, name: &str, state: State) -> Result<(), Problem> {
-    if let Some(announcement) = announced(server, name)? {
-        announce(server, &Announcement { state, ..announcement })?;
-    }
-    Ok(())
-}
-
-/// The searches at a server, by name; the error of one whose announcement cannot be read.
-fn list(server: &Server) -> Result<BTreeMap<String, Result<Announcement, String>>, Error> {
-    let store = server.searches()?;
-    server.request("cannot read the list of searches", async || {
-        let failure = |text: String| Failure::Passing(text);
-        let mut found = BTreeMap::new();
-        let mut names = store.keys().await.map_err(|error| failure(error.to_string()))?;
-        while let Some(name) = names.next().await {
-            let name = name.map_err(|error| failure(error.to_string()))?;
-            let entry = store.get(&name).await.map_err(|error| failure(error.to_string()))?;
-            if let Some(bytes) = entry {
-                found.insert(name.clone(), Announcement::parse(&name, &bytes));
-            }
-        }
-        Ok(found)
-    })
 }
 
 /// How long `status` listens for machines: each is heard once in this time.
@@ -416,6 +377,7 @@ fn status(args: &ClusterStatusArgs, console: &Console) -> Result<Status, Problem
             .map(|(name, one)| match one {
                 Ok(one) => json!({
                     "name": name, "state": one.state, "command": one.command, "since": one.since,
+                    "collector": Stored::owner(&server, name),
                 }),
                 Err(why) => json!({ "name": name, "why": why }),
             })
@@ -427,7 +389,11 @@ fn status(args: &ClusterStatusArgs, console: &Console) -> Result<Status, Problem
     let mut text = String::new();
     for (name, one) in &searches {
         text += &match one {
-            Ok(one) => format!("search {name}: {}, {}\n", state(one.state), one.command),
+            Ok(one) => {
+                let by = Stored::owner(&server, name);
+                let by = by.map(|by| format!(" (collector: {by})")).unwrap_or_default();
+                format!("search {name}: {}{by}, {}\n", state(one.state), one.command)
+            }
             Err(why) => format!("search {name}: {why}\n"),
         };
     }
@@ -449,6 +415,7 @@ fn status(args: &ClusterStatusArgs, console: &Console) -> Result<Status, Problem
 fn state(state: State) -> &'static str {
     match state {
         State::Running => "running",
+        State::Waiting => "has ended, and the command that started it shows its result",
         State::Over => "over",
         State::Cancelled => "cancelled",
     }

@@ -7,6 +7,7 @@ use crate::protocol::{
 };
 use crate::quiet::Quiet;
 use crate::server::Server;
+use crate::stand_in;
 use crate::trust::Trust;
 use async_nats::jetstream::AckKind;
 use async_nats::jetstream::Message as Delivery;
@@ -21,7 +22,7 @@ use replay_core::scratch::Scratch;
 use replay_core::{Error, WorkerPool, this_build};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,6 +34,10 @@ const FETCH: Duration = Duration::from_secs(2);
 const UNUSED: Duration = Duration::from_secs(3);
 /// The pause between two looks at the list of searches.
 const LOOK: Duration = Duration::from_millis(300);
+/// How often a machine looks whether the search has a collector.
+const COLLECTOR: Duration = Duration::from_secs(1);
+/// How often in a row the pieces of a search may fail on a machine before it refuses the search.
+const FAILURES: u32 = 3;
 /// How many pieces wait on this machine, so that no worker waits for the network.
 const AHEAD: usize = 1;
 
@@ -51,6 +56,8 @@ struct Machine<'a> {
     max_memory: Option<u64>,
     interrupt: Arc<AtomicBool>,
     executions: AtomicU64,
+    /// How often in a row the pieces of the search last served failed.
+    failures: AtomicU32,
     /// The executions at the last heartbeat, and its time.
     last: Mutex<(u64, Instant)>,
 }
@@ -72,6 +79,7 @@ pub(crate) fn main(args: &WorkerArgs, url: &str, console: &Console) -> Result<St
         max_memory: args.max_memory,
         interrupt: interrupt::flag(),
         executions: AtomicU64::new(0),
+        failures: AtomicU32::new(0),
         last: Mutex::new((0, Instant::now())),
     };
     let _context = machine.server.context();
@@ -241,13 +249,31 @@ impl Machine<'_> {
         if let Some(most) = self.max_memory {
             unpacked.job.memory = unpacked.job.memory.min(most);
         }
-        Search::new(self, announcement, &unpacked).run()
+        let ran = Search::new(self, announcement, &unpacked).run();
+        match ran {
+            // It may be a matter of these pieces, or of the state of this machine: once more, with other
+            // processes.
+            Err(error) if self.failures.fetch_add(1, Relaxed) + 1 < FAILURES => {
+                let name = &announcement.name;
+                self.console.note(&format!("heddle: {} begins {name} again: {error}", self.name));
+                Ok(true)
+            }
+            Err(error) => {
+                self.failures.store(0, Relaxed);
+                Err(error)
+            }
+            Ok(got) => {
+                self.failures.store(0, Relaxed);
+                Ok(got)
+            }
+        }
     }
 }
 
 /// The pieces of one search on this machine.
 struct Search<'a> {
     machine: &'a Machine<'a>,
+    announcement: &'a Announcement,
     name: &'a str,
     instance: &'a str,
     unpacked: &'a Unpacked,
@@ -269,6 +295,7 @@ impl<'a> Search<'a> {
         let places = machine.workers as usize + AHEAD;
         Search {
             machine,
+            announcement,
             name: &announcement.name,
             instance: &announcement.instance,
             unpacked,
@@ -299,6 +326,7 @@ impl<'a> Search<'a> {
                 scope.spawn(move || self.take_pieces(place, pool, &from));
             }
             scope.spawn(move || self.distribute(&from, &places));
+            scope.spawn(|| self.stand_in());
             self.keep_leases();
             // Pieces are returned as they are.
             pool.recall_all();
@@ -311,6 +339,22 @@ impl<'a> Search<'a> {
         match lock(&self.failed).take() {
             Some(error) => Err(error),
             None => Ok(self.got.load(Relaxed)),
+        }
+    }
+
+    /// Continues the search whenever it has no collector, until this machine leaves it.
+    fn stand_in(&self) {
+        let server = &self.machine.server;
+        let _context = server.context();
+        let mut looked = Instant::now();
+        while !self.leave.load(Relaxed) {
+            std::thread::sleep(Duration::from_millis(20));
+            if looked.elapsed() < COLLECTOR {
+                continue;
+            }
+            // What fails here is tried again, by this machine or another.
+            let _ = stand_in::attempt(server, self.announcement, self.unpacked, &self.leave);
+            looked = Instant::now();
         }
     }
 

@@ -215,12 +215,7 @@ impl Frontier {
         if most == 0 {
             return Vec::new();
         }
-        let (portions, each) = match self.rounds {
-            0 => (1, self.portions.first),
-            more => {
-                (self.portions.pieces, (self.portions.first << more.min(8)).min(self.portions.most))
-            }
-        };
+        let (portions, each) = self.portions(most);
         self.rounds = self.rounds.saturating_add(1);
         let left = self.parts.iter().filter(|part| !part.is_over()).count();
         let mut taken: Vec<(usize, usize, AnyStrategy)> = Vec::new();
@@ -243,6 +238,20 @@ impl Frontier {
             works.push(Work { strategy, first, budget, searches: true, part });
         }
         works
+    }
+
+    /// How many pieces the next round has, and how many executions each may run, if the round may run
+    /// `most` in total. That depends on the strategy and on the search so far, never on the workers.
+    fn portions(&self, most: u64) -> (usize, u64) {
+        let PortionSizes { pieces, first, .. } = self.portions;
+        let each = match self.rounds {
+            0 => return (1, first),
+            more => (first << more.min(8)).min(self.portions.most),
+        };
+        match self.parts.as_slice() {
+            [part] => part.portions(pieces, each, most),
+            _ => (pieces, each),
+        }
     }
 
     /// Whether executions do not depend on the results of earlier ones.

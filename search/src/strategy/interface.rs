@@ -186,6 +186,10 @@ pub trait Shareable: Strategy + Sized {
     /// accesses become scheduling points.
     const MEMORYLESS: bool = matches!(Self::SHARING, Sharing::ByNumber);
 
+    /// Whether executions may depend on what earlier ones have shown, which [`Shareable::merge`] collects.
+    /// If not, ranges of numbers may have any size.
+    const LEARNS: bool = true;
+
     /// Adds what a copy of this strategy learned in another worker.
     fn merge(&mut self, _: &Self) {}
 

@@ -94,6 +94,7 @@ impl PrefixReplay for Pos {}
 
 impl Shareable for Pos {
     const SHARING: Sharing = Sharing::ByNumber;
+    const LEARNS: bool = false;
 }
 
 impl Reduction for Pos {

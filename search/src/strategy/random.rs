@@ -50,6 +50,7 @@ impl PrefixReplay for Random {}
 
 impl Shareable for Random {
     const SHARING: Sharing = Sharing::ByNumber;
+    const LEARNS: bool = false;
 }
 
 impl Reduction for Random {}

@@ -100,6 +100,12 @@ macro_rules! registry {
         }
 
         impl AnyStrategy {
+            /// [`Shareable::LEARNS`] of the strategy.
+            #[must_use]
+            pub fn learns(&self) -> bool {
+                match self { $(AnyStrategy::$variant(_) => <$type as Shareable>::LEARNS,)* }
+            }
+
             /// See [`Shareable::merge`].
             pub fn merge(&mut self, other: &AnyStrategy) {
                 match (self, other) {
@@ -225,6 +231,29 @@ pub struct StrategyChoice {
     parameter: u32,
 }
 
+impl From<StrategyChoice> for String {
+    /// The text that [`StrategyChoice::parse`] reads.
+    fn from(choice: StrategyChoice) -> String {
+        match choice.descriptor().parameter {
+            Some(_) => format!("{}:{}", choice.name, choice.parameter),
+            None => choice.name.to_owned(),
+        }
+    }
+}
+
+impl Serialize for StrategyChoice {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        String::from(*self).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for StrategyChoice {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<StrategyChoice, D::Error> {
+        let text = String::deserialize(from)?;
+        StrategyChoice::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
 impl StrategyChoice {
     /// The non-preemptive schedule: `run` without a strategy.
     pub const NON_PREEMPTIVE: StrategyChoice = StrategyChoice::of(&follow::NON_PREEMPTIVE);
@@ -327,6 +356,7 @@ mod tests {
         for descriptor in listed() {
             let choice = StrategyChoice::parse(descriptor.name).expect("the name is listed");
             assert_eq!(choice, StrategyChoice::of(descriptor));
+            assert_eq!(StrategyChoice::parse(&String::from(choice)), Ok(choice));
             let with = StrategyChoice::parse(&format!("{}:7", descriptor.name));
             assert_eq!(with.is_ok(), descriptor.parameter.is_some(), "{}", descriptor.name);
             assert!(StrategyChoice::parse(&format!("{}:0", descriptor.name)).is_err());

@@ -66,6 +66,7 @@ impl PrefixReplay for Sticky {}
 
 impl Shareable for Sticky {
     const SHARING: Sharing = Sharing::ByNumber;
+    const LEARNS: bool = false;
 }
 
 impl Reduction for Sticky {}

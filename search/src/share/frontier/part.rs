@@ -27,6 +27,11 @@ pub(super) struct Parallelism {
     round: (u64, u64),
 }
 
+/// The fewest executions of a range of a search whose ranges can have any size, and the most ranges of a
+/// round.
+const SHORT_RANGE: u64 = 1_000;
+const MANY_RANGES: usize = 1_024;
+
 impl Parallelism {
     const FEWEST: usize = 8;
     const MOST: usize = 64;
@@ -145,6 +150,20 @@ impl Part {
                 "one of its parts is icb, whose workers share a table of visited states in memory",
             ),
             Part::Alone { .. } => Some("each of its executions depends on the ones before it"),
+        }
+    }
+
+    /// How many pieces a round of this part alone has, and how many executions each may run: `pieces` with
+    /// `each`, unless the part can be divided further. `most`: the most executions of the round.
+    pub(super) fn portions(&self, pieces: usize, each: u64, most: u64) -> (usize, u64) {
+        match self {
+            // No execution depends on an earlier one, so that the result does not depend on the sizes.
+            Part::Ranges { strategy, .. } if !strategy.learns() => {
+                let all = (pieces as u64).saturating_mul(each).min(most);
+                let many = ((all / SHORT_RANGE) as usize).clamp(pieces, pieces.max(MANY_RANGES));
+                (many, all.div_ceil(many as u64))
+            }
+            _ => (pieces, each),
         }
     }
 

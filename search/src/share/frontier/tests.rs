@@ -153,6 +153,48 @@ fn walks_have_the_numbers_from_one_on_each_once() {
 }
 
 #[test]
+fn walks_that_learn_nothing_are_the_same_in_pieces_of_any_size() {
+    let program = programs::account();
+    let mut covered = Vec::new();
+    for descriptor in crate::strategy::registry::listed() {
+        let plan = Plan::seeded(descriptor.name, 7);
+        let strategy = AnyStrategy::new(plan.clone());
+        if strategy.sharing() != crate::Sharing::ByNumber || strategy.learns() {
+            continue;
+        }
+        covered.push(descriptor.name);
+        let large = PortionSizes { pieces: 1, first: 9_000, most: 9_000 };
+        let whole = search_in(&program, Frontier::in_portions(plan.clone(), large), 9_000);
+        let divided = search(&program, plan, 9_000);
+        assert_eq!(whole.runs, divided.runs, "{}", descriptor.name);
+    }
+    assert_eq!(covered, ["random", "sticky", "pos"]);
+}
+
+#[test]
+fn long_random_searches_have_pieces_for_a_hundred_workers() {
+    let mut frontier = Frontier::new(Plan::seeded("random", 1));
+    let mut rounds = Vec::new();
+    for _ in 0..6 {
+        let round = frontier.round(u64::MAX);
+        rounds.push((round.len(), round[0].budget));
+        let result = |piece: Work| {
+            let (executions, classes) = (piece.budget, Vec::new());
+            WorkResult { work: piece, executions, redundant: 0, exhausted: false, classes }
+        };
+        frontier.settle(round.into_iter().map(result).collect());
+    }
+    let sizes =
+        [(1, 2_000), (256, 1_000), (512, 1_000), (1_024, 1_000), (1_024, 2_000), (1_024, 2_000)];
+    assert_eq!(rounds, sizes);
+    // A search with a limit has no pieces that are too small.
+    let mut frontier = Frontier::new(Plan::seeded("random", 1));
+    let first = frontier.round(100_000);
+    frontier.settle(first.into_iter().map(|piece| work(piece, |_| true)).collect());
+    assert_eq!(frontier.round(100_000 - frontier.runs()).len(), 98);
+}
+
+#[test]
 fn auto_continues_after_its_first_executions() {
     let program = programs::locked(3, 3);
     let results = search(&program, Plan::seeded("auto", 0), 200_000);

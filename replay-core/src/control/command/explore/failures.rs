@@ -11,7 +11,7 @@ use crate::control::command::reduced_environment::reduce_environment;
 use crate::control::learning_file::Learning;
 use crate::options::SPINS_AGAIN_AFTER;
 use crate::symbols::Symbols;
-use crate::{Error, SearchOptions, store};
+use crate::{Collector, Error, SearchOptions, store};
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::ModuleAddress;
 use traces::report::{Bug, Race, RaceAccess};
@@ -30,10 +30,6 @@ impl Search<'_> {
         if self.reused_points.is_none() {
             Learning::note(&mut self.learning_failures, &found);
         }
-        if found.conflict.is_some() {
-            self.conflict(&found);
-            return Ok(0);
-        }
         let number = found.execution;
         let place = SearchPosition {
             round: self.saved.rounds,
@@ -41,6 +37,13 @@ impl Search<'_> {
             number: self.saved.round.number(at, number),
             searches: self.saved.round.pieces[at].work.searches,
         };
+        if found.conflict.is_some() {
+            match self.options.collector {
+                Collector::StandIn => self.postpone(Unrecorded { place, found_at: 0, found }),
+                Collector::First | Collector::Returned => self.conflict(&found),
+            }
+            return Ok(0);
+        }
         if self.is_warning(found.kind) {
             let found_at = self.found_at(place);
             self.record_warning(Unrecorded { place, found_at, found });
@@ -110,9 +113,24 @@ impl Search<'_> {
         }
     }
 
-    /// Records failures that an interrupted earlier search found but did not record.
+    /// Whether failures are only kept: the user interrupts the search, or the program is not here.
+    fn postpones(&self) -> bool {
+        self.interrupt.load(Relaxed) || self.options.collector == Collector::StandIn
+    }
+
+    /// Records failures that an earlier collector found but did not record.
     pub(super) fn record_unrecorded(&mut self) {
-        for unrecorded in std::mem::take(&mut self.saved.unrecorded) {
+        let mut unrecorded = std::mem::take(&mut self.saved.unrecorded);
+        if self.options.collector == Collector::StandIn {
+            self.saved.unrecorded = unrecorded;
+            return;
+        }
+        unrecorded.sort_by_key(|one| one.place);
+        for unrecorded in unrecorded {
+            if unrecorded.found.conflict.is_some() {
+                self.conflict(&unrecorded.found);
+                continue;
+            }
             match self.is_warning(unrecorded.found.kind) {
                 true => self.record_warning(unrecorded),
                 false => self.record(unrecorded),
@@ -127,6 +145,9 @@ impl Search<'_> {
             self.options.out.display()
         );
         for Unrecorded { place, found_at, found } in std::mem::take(&mut self.saved.unrecorded) {
+            if found.conflict.is_some() {
+                continue;
+            }
             let Some(failure) = self.trace_without_execution(&found, &why).failure else {
                 continue;
             };
@@ -157,13 +178,19 @@ impl Search<'_> {
         }
     }
 
-    /// The user interrupted the search: a search that resumes this one records the failure.
+    /// Keeps a failure for a collector that resumes the search: of each failure the first execution, and
+    /// the simplest.
     fn postpone(&mut self, unrecorded: Unrecorded) {
+        let simplest = |one: &Unrecorded| (one.found.preemptions, one.place);
+        let includes = |one: &Unrecorded, other: &Unrecorded| {
+            one.found.key == other.found.key
+                && one.place <= other.place
+                && simplest(one) <= simplest(other)
+        };
         let all = &mut self.saved.unrecorded;
-        match all.iter_mut().find(|other| other.found.key == unrecorded.found.key) {
-            Some(other) if other.place <= unrecorded.place => {}
-            Some(other) => *other = unrecorded,
-            None => all.push(unrecorded),
+        if !all.iter().any(|other| includes(other, &unrecorded)) {
+            all.retain(|other| !includes(&unrecorded, other));
+            all.push(unrecorded);
         }
     }
 
@@ -174,7 +201,7 @@ impl Search<'_> {
         {
             self.saved.unsupported.push(found.detail.clone());
         }
-        if self.interrupt.load(Relaxed) {
+        if self.postpones() {
             self.postpone(unrecorded);
             return;
         }
@@ -308,7 +335,7 @@ impl Search<'_> {
         if self.saved.raced_keys.contains(&found.key) {
             return;
         }
-        if self.interrupt.load(Relaxed) {
+        if self.postpones() {
             self.postpone(unrecorded);
             return;
         }

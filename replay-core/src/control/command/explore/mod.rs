@@ -15,7 +15,7 @@ use crate::control::ending::{ATTEMPTS, Ending};
 use crate::control::learning_file::{self, Learning};
 use crate::launch::WorkingFiles;
 use crate::symbols::Symbols;
-use crate::{Error, Observer, Progress, SearchOptions, Target};
+use crate::{Collector, Error, Observer, Progress, SearchOptions, Target};
 use pieces::{IssuedPiece, Message, PieceRunner, SearchOrder};
 use round::Round;
 use search::{Frontier, Visits};
@@ -66,6 +66,33 @@ pub fn explore_with<'s>(
     observer: &mut dyn Observer,
     open: &OpenRunner<'s>,
 ) -> Result<Report, Error> {
+    Ok(search_with(target, options, interrupt, observer, open)?.report())
+}
+
+/// Continues a search in the place of its collector ([`Collector::StandIn`]), and saves its state.
+///
+/// # Errors
+/// As [`explore`], and what `open` returns.
+pub fn stand_in<'s>(
+    target: &'s Target,
+    options: &'s SearchOptions,
+    interrupt: &'s AtomicBool,
+    observer: &mut dyn Observer,
+    open: &OpenRunner<'s>,
+) -> Result<(), Error> {
+    search_with(target, options, interrupt, observer, open).map(drop)
+}
+
+fn search_with<'s, 'o>(
+    target: &'s Target,
+    options: &'s SearchOptions,
+    interrupt: &'s AtomicBool,
+    observer: &'o mut dyn Observer,
+    open: &OpenRunner<'s>,
+) -> Result<Search<'o>, Error>
+where
+    's: 'o,
+{
     let mut saved = match options.resume {
         true => state_file::load(target, options)?,
         false => SearchState::new(Frontier::new(plan(options))),
@@ -79,11 +106,12 @@ pub fn explore_with<'s>(
     let saved_learning =
         path.as_ref().and_then(|path| learn::load_learning(path, target, observer));
     let known = saved_learning.as_ref().map(|known| known.result.clone());
-    let job = Job {
-        earlier_learning: known,
-        visits: options.visits,
-        ..learn::job(target, options, interrupt)?
+    let job = match options.collector {
+        // The workers have the job, and the program is not here.
+        Collector::StandIn => pieces::job_of(options),
+        Collector::First | Collector::Returned => learn::job(target, options, interrupt)?,
     };
+    let job = Job { earlier_learning: known, visits: options.visits, ..job };
     let reset = job.reset;
     let pool =
         open(SearchOrder { target, job, spin_after: options.spin_after, options, interrupt })?;
@@ -123,11 +151,11 @@ pub fn explore_with<'s>(
     });
     if let Err(error) = ended {
         search.end_with_error(error)?;
-    } else {
+    } else if options.collector != Collector::StandIn {
         search.record_early();
     }
     search.finish();
-    Ok(search.report())
+    Ok(search)
 }
 
 /// Warm-up runs before the search, without preemptions, so that files and caches that the program
@@ -211,7 +239,9 @@ impl Search<'_> {
         let deadline = self.options.max_time.map(|time| self.began + time);
         let (mut reported, mut saved) = (Instant::now(), Instant::now());
         let mut level = None;
-        self.saved.round.reopen();
+        if self.options.collector == Collector::First {
+            self.saved.round.reopen();
+        }
         self.record_unrecorded();
         loop {
             if self.saved.round.open().is_empty() {
@@ -548,7 +578,9 @@ impl Search<'_> {
         let long = self.began.elapsed() > SAVED_EVERY;
         let unrecorded = !self.saved.unrecorded.is_empty();
         let stopped = self.halted || self.options.resume || long || unrecorded;
-        if self.over && !unrecorded {
+        if self.options.collector == Collector::StandIn {
+            self.save();
+        } else if self.over && !unrecorded {
             state_file::forget(self.options);
         } else if stopped {
             self.save();

@@ -230,8 +230,9 @@ impl<'c> WorkerThread<'_, 'c> {
                 Event::Idle => {
                     let back = self.back(piece, &worker)?;
                     // The process has points that other workers may not know yet, and cannot drop
-                    // them: end it.
-                    if !back.grew {
+                    // them: end it. And memory that executions leave behind in the runtime when they
+                    // end the process must not end a long search.
+                    if !back.grew && !is_half_used(worker.channel().header()) {
                         self.worker = Some(worker);
                     }
                     break Some(Message::Returned(piece, Box::new(back)));
@@ -301,6 +302,11 @@ impl<'c> WorkerThread<'_, 'c> {
         self.seen = now;
         Ok(PieceResult { done, fingerprints, finished, grew, learned, visits, counts })
     }
+}
+
+/// Whether more than half of the runtime's own memory has been used, some of which may be free again.
+fn is_half_used(header: &Header) -> bool {
+    header.heap_used.load(Relaxed) > header.heap.len / 2
 }
 
 fn never_began(target: &Target, how: &str) -> Error {

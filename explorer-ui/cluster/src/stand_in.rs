@@ -1,0 +1,79 @@
+//! A machine continues the search whose pieces it runs while there is no collector: it merges results and
+//! gives out the pieces of the next rounds. It believes no failure: the collector that returns runs the
+//! schedules again, on its own machine.
+
+use crate::announcements::{announced, finish};
+use crate::bundle::Unpacked;
+use crate::collector::{Listener, RemotePool};
+use crate::machines::Change;
+use crate::protocol::{Announcement, State};
+use crate::quiet::Quiet;
+use crate::server::Server;
+use crate::stored::Stored;
+use replay_core::scratch::Scratch;
+use replay_core::{Collector, Error, SearchOptions, Target};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Messages are for a collector.
+struct Unheard;
+
+impl Listener for Unheard {
+    fn machine(&self, _: &Change) {}
+
+    fn note(&self, _: &str) {}
+}
+
+/// Continues the search if it has no collector, until one returns, the search ends, or `leave` is set.
+/// Returns whether this machine stood in.
+pub(crate) fn attempt(
+    server: &Server,
+    announcement: &Announcement,
+    unpacked: &Unpacked,
+    leave: &AtomicBool,
+) -> Result<bool, Error> {
+    let name = announcement.name.as_str();
+    if Stored::is_claimed(server, name)? {
+        return Ok(false);
+    }
+    let scratch = Scratch::new().map_err(Error::system("cannot create a directory"))?;
+    let Some(stored) = Stored::stand_in(server, name, scratch.path())? else { return Ok(false) };
+    let stood_in = continue_search(server, announcement, unpacked, leave, &stored, scratch.path());
+    stored.release();
+    stood_in
+}
+
+fn continue_search(
+    server: &Server,
+    announcement: &Announcement,
+    unpacked: &Unpacked,
+    leave: &AtomicBool,
+    stored: &Stored<'_>,
+    out: &std::path::Path,
+) -> Result<bool, Error> {
+    let name = announcement.name.as_str();
+    // It may have ended since this machine looked.
+    let now = announced(server, name)?;
+    let runs =
+        |now: Announcement| now.state == State::Running && now.instance == announcement.instance;
+    if !now.is_some_and(runs) {
+        return Ok(false);
+    }
+    let options = SearchOptions {
+        out: out.to_owned(),
+        resume: stored.fetch_state()?,
+        collector: Collector::StandIn,
+        ..unpacked.options.clone()
+    };
+    // The state names the program by its path there.
+    let target = Target { program: unpacked.program.clone(), ..unpacked.target.clone() };
+    let instance = &announcement.instance;
+    replay_core::stand_in(&target, &options, leave, &mut Quiet, &|_| {
+        Ok(Box::new(RemotePool::new(server, name, instance.clone(), &Unheard, stored)))
+    })?;
+    stored.store();
+    if !leave.load(Relaxed) {
+        finish(server, name, State::Waiting)?;
+    }
+    Ok(true)
+}
