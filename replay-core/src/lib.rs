@@ -22,7 +22,7 @@ mod xstate;
 
 pub use control::command::{
     OpenRunner, WorkerPool, explore, explore_with, learn, pieces, reduce_environment, replay, run,
-    stand_in,
+    substitute,
 };
 pub use control::runner;
 pub use error::Error;

@@ -52,7 +52,7 @@ pub enum Collector {
     Returned,
     /// Another machine, while that process is away. It has no program to run: failures are kept for the
     /// collector that returns, which runs their schedules again before they count.
-    StandIn,
+    Substitute,
 }
 
 /// The options of `explore` and `run`.

@@ -1,4 +1,4 @@
-//! Servers that want TLS or credentials, that have no space, and machines in networks of their own.
+//! Servers that want TLS or credentials, that have no space, and machines in separate networks.
 
 use nkeys::KeyPair;
 use std::path::{Path, PathBuf};
@@ -208,12 +208,12 @@ impl Drop for Network {
 }
 
 #[test]
-fn machines_in_networks_of_their_own_search_together() {
-    if !has_server("machines_in_networks_of_their_own") {
+fn machines_in_separate_networks_search_together() {
+    if !has_server("machines_in_separate_networks") {
         return;
     }
     let Some(network) = Network::new(2) else {
-        println!("SKIPPED: machines_in_networks_of_their_own: may not create network namespaces");
+        println!("SKIPPED: machines_in_separate_networks: may not create network namespaces");
         return;
     };
     let home = Home::new();

@@ -70,7 +70,7 @@ pub(crate) struct Bundle {
     inputs: Vec<Carried>,
     job: Job,
     spin_after: Duration,
-    /// For a machine that stands in for the collector.
+    /// For a substitute of the collector.
     options: SearchOptions,
     /// Which files executions see in the working directory.
     files: u32,
@@ -271,7 +271,7 @@ fn portable(options: &SearchOptions) -> SearchOptions {
         out: PathBuf::new(),
         workers: 1,
         resume: false,
-        collector: Collector::StandIn,
+        collector: Collector::Substitute,
         ..options.clone()
     }
 }

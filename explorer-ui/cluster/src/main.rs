@@ -10,7 +10,7 @@
 //! * [`server`] is the connection, the only part that waits for the network.
 //! * [`announcements`] is the list of searches, [`stored`] what the server keeps so that a search can be
 //!   continued.
-//! * [`stand_in`] continues a search on a machine while its collector is away.
+//! * [`substitute`] continues a search on a machine while its collector is away.
 //! * [`embedded`] is a private server, [`verbs`] has the commands.
 #![forbid(unsafe_code)]
 
@@ -23,8 +23,8 @@ mod machines;
 mod protocol;
 mod quiet;
 mod server;
-mod stand_in;
 mod stored;
+mod substitute;
 mod trust;
 mod verbs;
 mod worker;

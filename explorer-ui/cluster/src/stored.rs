@@ -13,8 +13,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// The name of the saved state in the directory of the traces.
 const STATE: &str = "search.heddle-state";
-/// How the claim of a machine that stands in for a collector begins.
-const STAND_IN: &str = "a stand-in";
+/// How the claim of a substitute of a collector begins.
+const SUBSTITUTE: &str = "a substitute";
 /// A claim that was not renewed for this long is that of a dead collector.
 const DEAD: Duration = Duration::from_secs(4);
 
@@ -53,21 +53,21 @@ impl<'a> Stored<'a> {
         Ok(stored)
     }
 
-    /// Claims the name of a search for a machine that stands in for the collector; none if there is a
+    /// Claims the name of a search for a substitute of the collector; none if there is a
     /// claim.
-    pub(crate) fn stand_in(
+    pub(crate) fn substitute(
         server: &'a Server,
         name: &'a str,
         out: &Path,
     ) -> Result<Option<Stored<'a>>, Error> {
-        let owner = format!("{STAND_IN}, {}", this_process());
+        let owner = format!("{SUBSTITUTE}, {}", this_process());
         let stored = Stored::new(server, name, out, owner)?;
         let Some(revision) = stored.create() else { return Ok(None) };
         stored.uploaded().revision = revision;
         Ok(Some(stored))
     }
 
-    /// Whether a collector, or a machine that stands in for one, has the search. If the server does not
+    /// Whether a collector, or its substitute, has the search. If the server does not
     /// answer, one may have it.
     pub(crate) fn is_claimed(server: &Server, name: &str) -> Result<bool, Error> {
         let claims = server.collectors()?;
@@ -75,7 +75,7 @@ impl<'a> Stored<'a> {
         Ok(!matches!(entry, Some(Ok(None))))
     }
 
-    /// Who has the search, if anyone.
+    /// The process that claims the search, if there is one.
     pub(crate) fn owner(server: &Server, name: &str) -> Option<String> {
         let claims = server.collectors().ok()?;
         let owner = server.wait(async { claims.get(name).await })?.ok()??;
@@ -127,7 +127,7 @@ impl<'a> Stored<'a> {
             if let Some(Ok(Some(entry))) = entry {
                 let revision = *first.get_or_insert(entry.revision);
                 let by = String::from_utf8_lossy(&entry.value).into_owned();
-                if by.starts_with(STAND_IN)
+                if by.starts_with(SUBSTITUTE)
                     && let Some(revision) = self.update(entry.revision)
                 {
                     // It notices when it renews its claim.

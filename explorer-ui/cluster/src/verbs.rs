@@ -282,7 +282,7 @@ fn search_claimed(
                 shown.note(&format!("the search {name} continues"));
             }
             if before.state == State::Waiting {
-                // A stand-in has used up the time.
+                // A substitute has used up the time.
                 options.max_time = options.max_time.map(|_| Duration::ZERO);
             }
         }

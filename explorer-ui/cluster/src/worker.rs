@@ -7,7 +7,7 @@ use crate::protocol::{
 };
 use crate::quiet::Quiet;
 use crate::server::Server;
-use crate::stand_in;
+use crate::substitute;
 use crate::trust::Trust;
 use async_nats::jetstream::AckKind;
 use async_nats::jetstream::Message as Delivery;
@@ -326,7 +326,7 @@ impl<'a> Search<'a> {
                 scope.spawn(move || self.take_pieces(place, pool, &from));
             }
             scope.spawn(move || self.distribute(&from, &places));
-            scope.spawn(|| self.stand_in());
+            scope.spawn(|| self.substitute());
             self.keep_leases();
             // Pieces are returned as they are.
             pool.recall_all();
@@ -343,7 +343,7 @@ impl<'a> Search<'a> {
     }
 
     /// Continues the search whenever it has no collector, until this machine leaves it.
-    fn stand_in(&self) {
+    fn substitute(&self) {
         let server = &self.machine.server;
         let _context = server.context();
         let mut looked = Instant::now();
@@ -353,7 +353,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             // What fails here is tried again, by this machine or another.
-            let _ = stand_in::attempt(server, self.announcement, self.unpacked, &self.leave);
+            let _ = substitute::attempt(server, self.announcement, self.unpacked, &self.leave);
             looked = Instant::now();
         }
     }

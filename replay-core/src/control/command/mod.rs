@@ -8,7 +8,7 @@ mod replay;
 mod run;
 
 pub(crate) use execution::{Outcome, first_of, record_again, search_job};
-pub use explore::{OpenRunner, WorkerPool, explore, explore_with, pieces, stand_in};
+pub use explore::{OpenRunner, WorkerPool, explore, explore_with, pieces, substitute};
 pub use learn::learn;
 pub use reduced_environment::reduce_environment;
 pub use replay::replay;

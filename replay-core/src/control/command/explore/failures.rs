@@ -39,7 +39,7 @@ impl Search<'_> {
         };
         if found.conflict.is_some() {
             match self.options.collector {
-                Collector::StandIn => self.postpone(Unrecorded { place, found_at: 0, found }),
+                Collector::Substitute => self.postpone(Unrecorded { place, found_at: 0, found }),
                 Collector::First | Collector::Returned => self.conflict(&found),
             }
             return Ok(0);
@@ -115,13 +115,13 @@ impl Search<'_> {
 
     /// Whether failures are only kept: the user interrupts the search, or the program is not here.
     fn postpones(&self) -> bool {
-        self.interrupt.load(Relaxed) || self.options.collector == Collector::StandIn
+        self.interrupt.load(Relaxed) || self.options.collector == Collector::Substitute
     }
 
     /// Records failures that an earlier collector found but did not record.
     pub(super) fn record_unrecorded(&mut self) {
         let mut unrecorded = std::mem::take(&mut self.saved.unrecorded);
-        if self.options.collector == Collector::StandIn {
+        if self.options.collector == Collector::Substitute {
             self.saved.unrecorded = unrecorded;
             return;
         }

@@ -69,11 +69,11 @@ pub fn explore_with<'s>(
     Ok(search_with(target, options, interrupt, observer, open)?.report())
 }
 
-/// Continues a search in the place of its collector ([`Collector::StandIn`]), and saves its state.
+/// Continues a search in the place of its collector ([`Collector::Substitute`]), and saves its state.
 ///
 /// # Errors
 /// As [`explore`], and what `open` returns.
-pub fn stand_in<'s>(
+pub fn substitute<'s>(
     target: &'s Target,
     options: &'s SearchOptions,
     interrupt: &'s AtomicBool,
@@ -108,7 +108,7 @@ where
     let known = saved_learning.as_ref().map(|known| known.result.clone());
     let job = match options.collector {
         // The workers have the job, and the program is not here.
-        Collector::StandIn => pieces::job_of(options),
+        Collector::Substitute => pieces::job_of(options),
         Collector::First | Collector::Returned => learn::job(target, options, interrupt)?,
     };
     let job = Job { earlier_learning: known, visits: options.visits, ..job };
@@ -151,7 +151,7 @@ where
     });
     if let Err(error) = ended {
         search.end_with_error(error)?;
-    } else if options.collector != Collector::StandIn {
+    } else if options.collector != Collector::Substitute {
         search.record_early();
     }
     search.finish();
@@ -578,7 +578,7 @@ impl Search<'_> {
         let long = self.began.elapsed() > SAVED_EVERY;
         let unrecorded = !self.saved.unrecorded.is_empty();
         let stopped = self.halted || self.options.resume || long || unrecorded;
-        if self.options.collector == Collector::StandIn {
+        if self.options.collector == Collector::Substitute {
             self.save();
         } else if self.over && !unrecorded {
             state_file::forget(self.options);

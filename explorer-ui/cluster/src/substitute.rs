@@ -25,7 +25,7 @@ impl Listener for Unheard {
 }
 
 /// Continues the search if it has no collector, until one returns, the search ends, or `leave` is set.
-/// Returns whether this machine stood in.
+/// Returns whether this machine was the substitute.
 pub(crate) fn attempt(
     server: &Server,
     announcement: &Announcement,
@@ -37,10 +37,11 @@ pub(crate) fn attempt(
         return Ok(false);
     }
     let scratch = Scratch::new().map_err(Error::system("cannot create a directory"))?;
-    let Some(stored) = Stored::stand_in(server, name, scratch.path())? else { return Ok(false) };
-    let stood_in = continue_search(server, announcement, unpacked, leave, &stored, scratch.path());
+    let Some(stored) = Stored::substitute(server, name, scratch.path())? else { return Ok(false) };
+    let substituted =
+        continue_search(server, announcement, unpacked, leave, &stored, scratch.path());
     stored.release();
-    stood_in
+    substituted
 }
 
 fn continue_search(
@@ -62,13 +63,13 @@ fn continue_search(
     let options = SearchOptions {
         out: out.to_owned(),
         resume: stored.fetch_state()?,
-        collector: Collector::StandIn,
+        collector: Collector::Substitute,
         ..unpacked.options.clone()
     };
     // The state names the program by its path there.
     let target = Target { program: unpacked.program.clone(), ..unpacked.target.clone() };
     let instance = &announcement.instance;
-    replay_core::stand_in(&target, &options, leave, &mut Quiet, &|_| {
+    replay_core::substitute(&target, &options, leave, &mut Quiet, &|_| {
         Ok(Box::new(RemotePool::new(server, name, instance.clone(), &Unheard, stored)))
     })?;
     stored.store();

@@ -1,4 +1,4 @@
-//! A search on several machines goes on while the process that started it is away.
+//! A search on several machines continues while the process that started it is away.
 
 use serde_json::Value;
 use std::process::Stdio;
@@ -67,7 +67,7 @@ fn a_failure_ends_a_search_whose_collector_went_away() {
         return;
     }
     let (together, alone) = report_without_collector(&["--strategy", "dpor"]);
-    assert_eq!(alone.bugs.len(), 1, "{alone:?}");
+    assert!(alone.executions < 100 && !alone.bugs.is_empty(), "{alone:?}");
     assert_eq!(essence(&together), essence(&alone));
 }
 
@@ -95,10 +95,10 @@ fn the_returning_collector_takes_the_search_from_a_machine() {
     let pid = nix::unistd::Pid::from_raw(first.0.id() as i32);
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("a child");
     await_some("the end of the collector", || first.0.try_wait().expect("a child"));
-    let shown = await_some("a machine that stands in", || {
+    let shown = await_some("a substitute", || {
         let shown = status(&home, &server);
         let collector = shown["searches"][0]["collector"].as_str()?;
-        collector.starts_with("a stand-in, process ").then(|| shown.clone())
+        collector.starts_with("a substitute, process ").then(|| shown.clone())
     });
     assert_eq!(shown["searches"][0]["state"], "running", "{shown}");
     let ran = run(start("1"), BOUND);
