@@ -235,8 +235,11 @@ impl From<StrategyChoice> for String {
     /// The text that [`StrategyChoice::parse`] reads.
     fn from(choice: StrategyChoice) -> String {
         match choice.descriptor().parameter {
-            Some(_) => format!("{}:{}", choice.name, choice.parameter),
-            None => choice.name.to_owned(),
+            // A default may be a number that users cannot write.
+            Some(parameter) if parameter.default != choice.parameter => {
+                format!("{}:{}", choice.name, choice.parameter)
+            }
+            _ => choice.name.to_owned(),
         }
     }
 }
@@ -359,6 +362,9 @@ mod tests {
             assert_eq!(StrategyChoice::parse(&String::from(choice)), Ok(choice));
             let with = StrategyChoice::parse(&format!("{}:7", descriptor.name));
             assert_eq!(with.is_ok(), descriptor.parameter.is_some(), "{}", descriptor.name);
+            if let Ok(with) = with {
+                assert_eq!(StrategyChoice::parse(&String::from(with)), Ok(with));
+            }
             assert!(StrategyChoice::parse(&format!("{}:0", descriptor.name)).is_err());
         }
         let unknown = StrategyChoice::parse("chess").expect_err("there is no such strategy");
