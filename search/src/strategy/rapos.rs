@@ -131,6 +131,7 @@ impl PrefixReplay for Rapos {}
 
 impl Shareable for Rapos {
     const SHARING: Sharing = Sharing::ByNumber;
+    const LEARNS: bool = false;
 }
 
 impl Reduction for Rapos {
