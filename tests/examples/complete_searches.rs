@@ -30,7 +30,7 @@ fn search(target: &str, arg: &str, runs: u32) -> (u64, f64) {
         let report = home.heddle(args).report();
         best = best.min(began.elapsed().as_secs_f64());
         assert!(report.complete, "{target} {arg} is not complete");
-        executions = report.executions;
+        executions = report.classes;
     }
     (executions, best)
 }

@@ -5,7 +5,9 @@ use explorer_ui::console::{Console, When};
 use replay_core::runner::{Runner, SearchFrom, SearchLimits, Tree, Visits};
 use replay_core::{Observer, Progress, SearchOptions, StrategyChoice};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use tests::heddle::Home;
+use tests::hostile::build;
 use tests::targets::program;
 use traces::Trace;
 use traces::report::{Bug, Report};
@@ -73,5 +75,58 @@ fn a_continued_search_has_the_result_of_one_that_was_not_stopped() {
     assert_eq!(report.executions, whole.executions);
     assert_eq!(report.distinct, whole.distinct);
     assert_eq!(counted.executions(), visits.executions(), "no branch is forgotten");
-    assert_eq!(counted.by_depth(), visits.by_depth());
+    // How deep branches are counted depends on how many fit into the counts of one piece of work.
+    let ends = [counted.end(), visits.end()];
+    let end = ends.into_iter().flatten().min().unwrap_or(usize::MAX);
+    let upper = |visits: &Visits| {
+        let depths = visits.by_depth().into_iter();
+        depths.take_while(|&(depth, _)| depth < end).collect::<Vec<_>>()
+    };
+    assert!(upper(&visits).len() > 8, "the upper levels are counted: {ends:?}");
+    assert_eq!(upper(&counted), upper(&visits));
+}
+
+/// Most executions of this program show new scheduling points. They wait until the search begins again,
+/// and a search that is stopped before must not forget them.
+#[test]
+fn a_search_that_begins_again_has_the_same_result_after_stops() {
+    const EXECUTIONS: u64 = 4_000;
+    let home = Home::new();
+    let console = Console::new(When::Never);
+    let path = build(&home, "rare_conflicts", "program", &[]).into_os_string();
+    let target = target(&[path], false, None, &console).expect("it can be run");
+    let flag = AtomicBool::new(false);
+    let options = SearchOptions { out: home.path().join("out"), ..SearchOptions::default() };
+    let runner = Runner::new(target, options);
+    let search = |directory: &str, at_once, resume| -> Report {
+        let out = home.path().join(directory);
+        std::fs::create_dir_all(&out).expect("a directory");
+        let limits = SearchLimits { executions: Some(EXECUTIONS), ..SearchLimits::default() };
+        let order = SearchFrom {
+            beginning: Vec::new(),
+            strategy: StrategyChoice::AUTO,
+            bound: None,
+            workers: 1,
+            limits,
+            wishes: Vec::new(),
+            resume,
+        };
+        flag.store(false, Ordering::Relaxed);
+        let mut observer = Stopper { stop: &flag, at_once, visits: None };
+        runner.search(&order, &out, &flag, &mut observer).expect("it runs")
+    };
+    let whole = search("whole", false, false);
+    assert!(whole.points.new > 10, "{:?}", whole.points);
+    let began = Instant::now();
+    let mut stops = 0;
+    let mut report = search("parts", true, false);
+    while report.executions < whole.executions {
+        stops += 1;
+        assert!(began.elapsed() < Duration::from_secs(300), "no part makes progress: {report:?}");
+        report = search("parts", true, true);
+    }
+    assert!(stops > 0, "it was never stopped: {report:?}");
+    let counts = |report: &Report| (report.executions, report.classes, report.distinct);
+    assert_eq!(counts(&report), counts(&whole), "{stops} stops");
+    assert_eq!(report.points.racy, whole.points.racy, "{stops} stops");
 }

@@ -77,9 +77,9 @@ fn check(
     };
     let seen = outcomes(&report);
     compare("outcomes", seen == expected.0, format!("{seen:?}, and not {:?}", expected.0));
-    let executions = report.executions;
-    compare("schedules", executions == expected.1, format!("{executions}, not {}", expected.1));
-    compare("distinct", report.distinct == executions, report.distinct.to_string());
+    let classes = report.classes;
+    compare("schedules", classes == expected.1, format!("{classes}, not {}", expected.1));
+    compare("distinct", report.distinct == classes, report.distinct.to_string());
     compare("complete", report.complete, report.reason.clone());
     compare("bound", report.bound == bound.map(i64::from), format!("{:?}", report.bound));
     let clean = expected.0.iter().all(|outcome| *outcome == Outcome::Exit(0));

@@ -256,11 +256,11 @@ fn accesses_of_all_sizes_depend_on_each_other_exactly_if_they_overlap() {
             let failing: u64 = report.bugs.iter().map(|bug| bug.count).sum();
             let classes = expected.classes.len() as u64;
             let is_right = seen == expected.outcomes && report.complete;
-            if !is_right || failing != report.executions || report.executions != classes {
+            if !is_right || failing != report.executions || report.classes != classes {
                 let kind = binary.rsplit('/').next().unwrap_or_default();
                 wrong.push(format!(
                     "program {number}, {kind}: {} executions, {classes} classes, {seen:?}, and not {:?} ({}): {program:?}",
-                    report.executions, expected.outcomes, report.reason
+                    report.classes, expected.outcomes, report.reason
                 ));
             }
         }

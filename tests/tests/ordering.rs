@@ -313,7 +313,7 @@ fn an_access_to_several_words_depends_on_operations_on_each() {
     for at in ["-DAT=0", "-DAT=50", "-DAT=97"] {
         let report = explore(COPIED, &["-O1", "-g", at], &["--strategy", "dpor"]);
         assert!(report.bugs.is_empty(), "{report:#?}");
-        assert_eq!(report.executions, 2, "{at}: {report:#?}");
+        assert_eq!(report.classes, 2, "{at}: {report:#?}");
     }
 }
 

@@ -94,7 +94,7 @@ fn threads_that_do_not_matter_run_serially() {
         args.extend(["--", &path, "divide", "4"]);
         let report = home.heddle(&args).report();
         assert_eq!(report.verdict, Verdict::Clean, "{report:?}");
-        report.executions
+        report.classes
     };
     let (all, by_name) = (executions(&[]), executions(&["--serial", "interfere"]));
     let by_number = executions(&["--serial", "T3..T4"]);

@@ -37,7 +37,7 @@ fn each_possible_spurious_wake_up_is_a_choice() {
         for (strategy, executions) in [("dfs", schedules), ("dpor", classes)] {
             let options = ["--strategy", strategy, "--points", "api", &spurious];
             let report = search(&home, "spurious", &options, &[]);
-            let result = (report.verdict, report.executions);
+            let result = (report.verdict, report.classes);
             assert_eq!(result, (Verdict::Clean, executions), "{strategy} {most}: {report:#?}");
         }
     }

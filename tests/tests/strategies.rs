@@ -174,7 +174,7 @@ fn reduction_runs_one_execution_for_each_class() {
         let plain = program(name);
         for program in [plain, &compiled(plain)] {
             let report = search(program, args, "dpor", &[]);
-            let said = (report.verdict, report.complete, report.bound, report.executions);
+            let said = (report.verdict, report.complete, report.bound, report.classes);
             let what = format!("{} {args:?}: {report:?}", program.name);
             assert_eq!(said, (Verdict::Clean, true, None, classes), "{what}");
         }

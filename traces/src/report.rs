@@ -180,8 +180,8 @@ pub struct Report {
     pub bound: Option<i64>,
     /// Whether every schedule in the requested range was covered.
     pub complete: bool,
-    /// Executions of the search. In a program with much code, learning is part of the search: then
-    /// these are all that were run.
+    /// Executions of the search, with any scheduling points. In a program with much code, learning is
+    /// part of the search: then these are all that were run.
     pub executions: u64,
     /// The executions under the final scheduling points, of which a complete search consists.
     #[serde(default)]
@@ -194,7 +194,7 @@ pub struct Report {
     /// creates its first thread, instead of beginning at main.
     #[serde(default)]
     pub resumed: u64,
-    /// Distinct schedules among the executions of the search.
+    /// Distinct schedules among `classes`.
     pub distinct: u64,
     /// Prefixes that were pruned, because executions diverged from them at every attempt.
     pub diverged: u64,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use traces::compact;
 
 /// The version of everything in this file. Other versions are refused.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// The bucket of announcements, by the name of the search.
 pub(crate) const SEARCHES: &str = "heddle-searches";

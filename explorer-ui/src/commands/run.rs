@@ -85,6 +85,7 @@ fn report(trace: &Trace, strategy: &str, path: String) -> Report {
     };
     let mut report = empty_report(verdict, strategy, reason);
     report.executions = 1;
+    report.classes = 1;
     report.distinct = 1;
     report.reset.clone_from(&trace.header.options.reset);
     report.threads = execution.tasks.len() as u64;

@@ -66,10 +66,15 @@ pub fn render(report: &Report, style: &Style) -> String {
         clean(&report.strategy),
         count(report.executions, "execution"),
         format!("{} distinct", grouped(report.distinct)),
+    ];
+    if report.classes < report.executions {
+        facts.push(format!("{} with every scheduling point", grouped(report.classes)));
+    }
+    facts.extend([
         format!("{:.2} s", report.elapsed_s),
         format!("{} a second", grouped(report.executions_per_s)),
         format!("{} reset", report.reset),
-    ];
+    ]);
     if report.points.kept > 0 {
         facts.push("points from an earlier search".to_owned());
     }

@@ -66,14 +66,9 @@ impl Growing {
     /// were.
     pub(crate) fn settle(&mut self) -> (bool, u64) {
         let before = (self.known.sites.len(), self.known.words.len());
-        self.pairs.clear();
-        for (site, word) in std::mem::take(&mut self.found) {
-            self.add_site(spot(site));
-            self.add_word(spot(word));
-        }
-        for split in std::mem::take(&mut self.splits_found) {
-            self.add_word(split);
-        }
+        self.put_off();
+        let unsettled = self.take_unsettled();
+        self.take_over(unsettled);
         if std::mem::take(&mut self.lock_polls) {
             self.add_word(ModuleAddress::LOCK_POLLS);
         }
@@ -94,6 +89,51 @@ impl Growing {
         }
         let now = (self.known.sites.len(), self.known.words.len());
         (before != now, (now.0 - before.0) as u64)
+    }
+
+    /// Whether the execution found something that must have an effect on the next one: without it
+    /// that could run for long, or miss the writes that a predicate or a signal handler depends on.
+    pub(crate) fn must_settle(&self) -> bool {
+        self.lock_polls
+            || self.sampled
+            || !self.handled_found.is_empty()
+            || !self.watched_found.is_empty()
+    }
+
+    /// Keeps the conflicts that the execution found, without effect until [`Growing::settle`].
+    pub(crate) fn put_off(&mut self) {
+        self.pairs.clear();
+        for (site, word) in std::mem::take(&mut self.found) {
+            let (site, word) = (spot(site), spot(word));
+            if !self.sites.contains(&site) && self.unsettled_sites.insert(site) {
+                self.unsettled.sites.push(site);
+            }
+            self.put_off_word(word);
+        }
+        for split in std::mem::take(&mut self.splits_found) {
+            self.put_off_word(split);
+        }
+    }
+
+    fn put_off_word(&mut self, word: ModuleAddress) {
+        if !self.words.contains(&word) && self.unsettled_words.insert(word) {
+            self.unsettled.words.push(word);
+        }
+    }
+
+    /// Removes the points that are not in effect yet. They go with the piece of work whose
+    /// executions found them.
+    pub(crate) fn take_unsettled(&mut self) -> Learned {
+        self.unsettled_sites.clear();
+        self.unsettled_words.clear();
+        std::mem::take(&mut self.unsettled)
+    }
+
+    /// Continues a piece of work whose earlier executions found these points.
+    pub(crate) fn set_unsettled(&mut self, unsettled: Learned) {
+        self.unsettled_sites = unsettled.sites.iter().copied().collect();
+        self.unsettled_words = unsettled.words.iter().copied().collect();
+        self.unsettled = unsettled;
     }
 
     /// Adds what other processes know. The lists only grow.

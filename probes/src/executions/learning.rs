@@ -8,6 +8,8 @@ use crate::instrument::{binary, compiled};
 use crate::state::root::{Learning, Opening, Portion, Root, root};
 use crate::steps::record;
 use crate::sys::channel::header;
+#[cfg(doc)]
+use search::share::frontier::Work;
 use search::{AnyStrategy, Outcome, Prefixed, Reduction, Strategy};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::AtomicU64;
@@ -285,10 +287,25 @@ impl Root {
 
     /// Adopts the conflicts that an execution of the search showed. A search that builds on earlier
     /// executions is restarted with the new points, since those executions did not have them.
-    pub(crate) fn settle_points(&self) {
+    /// `regular`: the execution did not fail, and ran to its end. Only after such an execution can
+    /// the new points wait ([`Work::settles_after`]).
+    pub(crate) fn settle_points(&self, regular: bool) {
         if !self.learns {
             return self.learned.borrow().drop_found();
         }
+        let waits = self
+            .portion
+            .borrow()
+            .as_ref()
+            .is_some_and(|portion| portion.ran < portion.work.settles_after);
+        if regular && waits && !self.learned.borrow().must_settle() {
+            return self.learned.borrow().put_off();
+        }
+        self.adopt_points();
+    }
+
+    /// Puts the conflicts that were found into effect.
+    pub(crate) fn adopt_points(&self) {
         let (grew, sites) = self.learned.borrow().settle();
         let fresh = &header().instrumentation.fresh;
         fresh.store(fresh.load(Relaxed) + sites, Relaxed);

@@ -472,6 +472,7 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
         let learned = Box::new(root.learned.borrow().known().clone());
         outbox::report(FoundFailure { execution: number, learned, ..found }, piece);
     }
+    let regular = matches!(end, End::Passed | End::GivenUp);
     match end {
         End::Failed(found) if outcome == Outcome::Failed => {
             add(&header.failing, 1);
@@ -490,7 +491,7 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
         }
         _ => {}
     }
-    root.settle_points();
+    root.settle_points(regular);
     header.executions.store(header.executions.load(Relaxed) + 1, Release);
     if root.park {
         park();

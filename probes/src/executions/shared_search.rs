@@ -75,10 +75,21 @@ fn asked_back() -> bool {
 
 /// Returns the piece of work to the controller.
 fn hand_over(root: &Root, exhausted: bool) {
+    let is_at_end = |portion: &Portion| {
+        exhausted
+            || portion.failed
+            || portion.grew
+            || portion.ran >= portion.work.budget
+            || root.strategy.borrow().must_share()
+    };
+    let finished = root.portion.borrow().as_ref().is_some_and(is_at_end);
+    if finished {
+        // What the executions found may show that the search is not over.
+        root.adopt_points();
+    }
     let Some(portion) = root.portion.take() else { return };
-    let Portion { work, ran, redundant, classes, fingerprints, failed, grew, .. } = portion;
-    let finished =
-        exhausted || failed || grew || ran >= work.budget || root.strategy.borrow().must_share();
+    let Portion { mut work, ran, redundant, classes, fingerprints, grew, .. } = portion;
+    work.unsettled = root.learned.borrow().take_unsettled();
     root.strategy.borrow().abandon_retry();
     let visits = root.strategy.borrow().take_visits();
     let rest = root.strategy.borrow().rest().clone();
@@ -131,6 +142,8 @@ fn receive(root: &Root) -> bool {
         Err(error) => channel::fail(&format!("cannot decode a piece of work: {error}")),
     };
     root.learned.borrow().take_over(learned);
+    let unsettled = std::mem::take(&mut work.unsettled);
+    root.learned.borrow().set_unsettled(unsettled);
     // Races reported in another piece are reported again: pieces are independent.
     root.raced.borrow().clear();
     if let Some(table) = channel::common() {

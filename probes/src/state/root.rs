@@ -46,6 +46,11 @@ impl Sites {
 pub(crate) struct Growing {
     /// The learned points that are in effect in the current execution.
     pub(crate) known: Learned,
+    /// The points that executions found and that are not in effect yet ([`Work::settles_after`]), and
+    /// the same as sets.
+    pub(crate) unsettled: Learned,
+    pub(crate) unsettled_sites: BTreeSet<ModuleAddress>,
+    pub(crate) unsettled_words: BTreeSet<ModuleAddress>,
     /// The conflicts of the current execution: address behind the instruction, word.
     pub(crate) found: Vec<(u64, u64)>,
     /// Sets of what is in `known` and in `found`, for lookups: tasks that work on one array
@@ -121,7 +126,7 @@ pub(crate) struct Portion {
     pub(crate) serial: u64,
     /// Whether an execution failed, and that ends the search.
     pub(crate) failed: bool,
-    /// Whether new conflicts between accesses were found.
+    /// Whether new conflicts between accesses took effect.
     pub(crate) grew: bool,
 }
 

@@ -20,6 +20,7 @@ use crate::{AnyStrategy, Coverage, Reduction, Strategy, Tree};
 use part::Part;
 use serde::{Deserialize, Serialize};
 use std::mem::Discriminant;
+use traces::points::Learned;
 use traces::wire::Plan;
 
 /// The sizes of the pieces into which a search is divided.
@@ -58,10 +59,20 @@ pub struct Work {
     /// Whether the piece is part of the search. Otherwise it checks the coverage that the search
     /// claims.
     pub searches: bool,
+    /// After how many executions the scheduling points that the piece discovers take effect and end
+    /// it. An execution after those does so at once.
+    pub settles_after: u64,
+    /// The discovered scheduling points that are not in effect yet.
+    pub unsettled: Learned,
     part: usize,
 }
 
 impl Work {
+    fn new(strategy: AnyStrategy, first: u64, budget: u64, part: usize) -> Work {
+        let (searches, unsettled) = (part != CHECK, Learned::default());
+        Work { strategy, first, budget, searches, settles_after: 0, unsettled, part }
+    }
+
     /// The same piece of work with another strategy.
     #[must_use]
     pub fn with(self, strategy: AnyStrategy) -> Work {
@@ -72,7 +83,9 @@ impl Work {
     #[must_use]
     pub fn after(self, executions: u64) -> Work {
         let first = self.first + executions;
-        Work { first, budget: self.budget.saturating_sub(executions), ..self }
+        let budget = self.budget.saturating_sub(executions);
+        let settles_after = self.settles_after.saturating_sub(executions);
+        Work { first, budget, settles_after, ..self }
     }
 }
 
@@ -133,6 +146,13 @@ const MIN_REPORTED_SHARE: f64 = 0.5;
 /// The estimated size may have changed by at most this factor since the search was half as far.
 const MAX_SIZE_CHANGE: f64 = 1.25;
 
+/// A search begins again at once this often. Most programs show all of their conflicts sooner.
+const IMMEDIATE_RESTARTS: u32 = 4;
+/// The number of executions that the next restart waits for; each later one waits twice as long as the
+/// one before, until the doublings end.
+const FIRST_PATIENCE: u64 = 16;
+const MOST_DOUBLINGS: u32 = 16;
+
 /// The most random walks per piece of a check.
 const WALKS: u64 = 2_000;
 
@@ -151,6 +171,9 @@ pub struct Frontier {
     /// The number of executions before the last restart; they served only to learn the scheduling
     /// points.
     superseded: u64,
+    /// How often the search began again.
+    #[serde(default)]
+    restarts: u32,
     checks: u64,
     checked: bool,
     doubted: bool,
@@ -181,6 +204,7 @@ impl Frontier {
             runs: 0,
             redundant: 0,
             superseded: 0,
+            restarts: 0,
             checks: 0,
             checked: false,
             doubted: false,
@@ -208,7 +232,7 @@ impl Frontier {
             let piece = |first: u64| {
                 let budget = walks.min(first + WALKS - 1) + 1 - first;
                 let strategy = AnyStrategy::CheckingWalk(CheckingWalk::within(bound));
-                Work { strategy, first, budget, searches: false, part: CHECK }
+                Work::new(strategy, first, budget, CHECK)
             };
             return (1..=walks).step_by(WALKS as usize).map(piece).collect();
         }
@@ -235,7 +259,8 @@ impl Frontier {
                 Part::Ranges { next, .. } => std::mem::replace(next, *next + budget),
                 _ => 1,
             };
-            works.push(Work { strategy, first, budget, searches: true, part });
+            let settles_after = if self.rounds == 1 { self.patience() } else { 0 };
+            works.push(Work { settles_after, ..Work::new(strategy, first, budget, part) });
         }
         works
     }
@@ -245,12 +270,22 @@ impl Frontier {
     fn portions(&self, most: u64) -> (usize, u64) {
         let PortionSizes { pieces, first, .. } = self.portions;
         let each = match self.rounds {
-            0 => return (1, first),
+            0 => return (1, first.max(self.patience())),
             more => (first << more.min(8)).min(self.portions.most),
         };
         match self.parts.as_slice() {
             [part] => part.portions(pieces, each, most),
             _ => (pieces, each),
+        }
+    }
+
+    /// How many executions run after a restart before new scheduling points cause the next one. In
+    /// a program with many conflicts that only few schedules show, almost every execution discovers
+    /// some: if each began the search again, only its first executions would ever run.
+    fn patience(&self) -> u64 {
+        match self.restarts.checked_sub(IMMEDIATE_RESTARTS) {
+            None => 0,
+            Some(more) => FIRST_PATIENCE << more.min(MOST_DOUBLINGS),
         }
     }
 
@@ -265,7 +300,8 @@ impl Frontier {
     pub fn begin_again(&mut self, plan: Plan) {
         let fresh = Frontier::in_portions(plan, self.portions);
         let (runs, redundant, checks) = (self.runs, self.redundant, self.checks);
-        *self = Frontier { runs, redundant, superseded: runs - redundant, checks, ..fresh };
+        let (superseded, restarts) = (runs - redundant, self.restarts.saturating_add(1));
+        *self = Frontier { runs, redundant, superseded, restarts, checks, ..fresh };
     }
 
     /// Takes back the results of a round, in the order in which its pieces were given out.

@@ -143,8 +143,29 @@ pub struct Level {
     steps: usize,
     #[serde(skip)]
     order: Order,
-    #[serde(skip)]
+    #[serde(with = "stored_cache")]
     cache: Cache,
+}
+
+/// The cache of a single search is stored with it: without the states that it has visited, a search that
+/// was paused would run other executions than one that was not. A shared table stays where it is.
+mod stored_cache {
+    use super::Cache;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(cache: &Cache, to: S) -> Result<S::Ok, S::Error> {
+        let mut states: Vec<((u64, u32), u32)> = match cache {
+            Cache::Own(cache) => cache.iter().map(|(&key, &left)| (key, left)).collect(),
+            Cache::Shared(_) | Cache::ReadOnly(_) => Vec::new(),
+        };
+        states.sort_unstable();
+        states.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Cache, D::Error> {
+        let states = Vec::<((u64, u32), u32)>::deserialize(from)?;
+        Ok(Cache::Own(states.into_iter().collect()))
+    }
 }
 
 impl Level {

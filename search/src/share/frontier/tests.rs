@@ -280,3 +280,55 @@ fn a_divided_search_of_a_program_that_changes_ends() {
         }
     }
 }
+
+/// A program whose searches begin again at almost every execution would otherwise run only the first
+/// executions of a search, over and over.
+#[test]
+fn later_restarts_wait_for_more_executions() {
+    let mut frontier = Frontier::new(Plan::seeded("auto", 1));
+    let mut waits = Vec::new();
+    for _ in 0..12 {
+        let round = frontier.round(u64::MAX);
+        assert_eq!(round.len(), 1);
+        let work = &round[0];
+        assert!(work.budget >= work.settles_after, "{work:?}");
+        waits.push(work.settles_after);
+        let paused = work.clone().after(5);
+        assert_eq!(paused.settles_after, work.settles_after.saturating_sub(5));
+        frontier.begin_again(Plan::seeded("auto", 1));
+    }
+    assert_eq!(waits, [0, 0, 0, 0, 16, 32, 64, 128, 256, 512, 1024, 2048]);
+}
+
+/// A piece of work that is paused goes to another process, perhaps on another machine.
+#[test]
+fn every_strategy_continues_the_same_after_it_was_stored() {
+    let programs = [programs::account(), programs::locked(3, 2), some_program(4), some_program(11)];
+    let mut failed = Vec::new();
+    for descriptor in crate::strategy::registry::listed() {
+        for (number, program) in programs.iter().enumerate() {
+            let plan = Plan::seeded(descriptor.name, 7);
+            let executions = |stores: bool| {
+                let mut strategy = AnyStrategy::new(plan.clone());
+                let mut runs = Vec::new();
+                for execution in 1..=600 {
+                    if !strategy.begin(execution) {
+                        break;
+                    }
+                    runs.push(run(program, &mut strategy));
+                    if stores {
+                        let stored = traces::compact::encode(&strategy);
+                        strategy = traces::compact::decode(&stored).expect("it was stored");
+                    }
+                }
+                runs
+            };
+            let (whole, paused) = (executions(false), executions(true));
+            let differs = whole.iter().zip(&paused).position(|(one, other)| one != other);
+            if differs.is_some() || whole.len() != paused.len() {
+                failed.push((descriptor.name, number, differs, whole.len(), paused.len()));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "name, program, first that differs, executions: {failed:?}");
+}

@@ -474,29 +474,21 @@ impl Search<'_> {
         if again {
             self.saved.frontier.begin_again(plan(self.options));
             self.saved.distinct = Distinct::default();
-            self.saved.counts.forget_failures();
             self.saved.visits = self.saved.visits.as_ref().map(|_| Visits::default());
-            // The executions of these failures preceded the new points, so they count as learning,
-            // unless learning is part of the search.
-            if self.early == 0 {
-                self.saved.bugs.iter_mut().for_each(|known| known.bug.found_at = 0);
-            }
         }
         again
     }
 
-    /// How many executions count before those of the current round. In a program with much code that
-    /// includes those with fewer scheduling points.
+    /// How many executions count before those of the current round, with fewer scheduling points
+    /// included.
     pub(super) fn before_round(&self) -> u64 {
         self.saved.frontier.executions() + self.with_fewer_points()
     }
 
-    /// The executions with fewer scheduling points than are known now, if they count.
+    /// The executions with fewer scheduling points than are known now. Learning counts only in a
+    /// program with much code, where it is part of the search.
     fn with_fewer_points(&self) -> u64 {
-        match self.early {
-            0 => 0,
-            early => early + self.saved.frontier.superseded(),
-        }
+        self.early + self.saved.frontier.superseded()
     }
 
     /// One piece of the round, as a worker receives it.

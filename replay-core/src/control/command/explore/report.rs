@@ -157,12 +157,10 @@ impl Search<'_> {
             complete,
             executions,
             classes,
-            learning: total.learning.saturating_sub(self.early)
-                + (self.saved.frontier.superseded() + classes + self.early)
-                    .saturating_sub(executions),
+            learning: total.learning.saturating_sub(self.early),
             checks: total.checks + self.saved.frontier.checks(),
             resumed: total.resumed,
-            distinct: fingerprints.len().min(executions),
+            distinct: fingerprints.len().min(classes),
             diverged: total.diverged,
             elapsed_s: elapsed,
             executions_per_s: (runs as f64 / elapsed.max(1e-9)) as u64,
@@ -441,7 +439,7 @@ fn notes(report: &Report, mut notes: Vec<String>, delays: bool) -> Vec<String> {
     }
     if report.threads <= 1 {
         notes.push("the program created no thread: there was nothing to interleave".to_owned());
-    } else if report.distinct == 1 && !delays && (report.complete || report.executions > 1) {
+    } else if report.distinct == 1 && !delays && (report.complete || report.classes > 1) {
         notes.push(
             "every execution was the same: the threads share no scheduling point, or their shared \
              accesses are not observed (see --points)"
