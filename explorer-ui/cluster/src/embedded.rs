@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 /// The variable that has the address of the server, with its password, for workers of this machine.
 pub(crate) const ADDRESS: &str = "HEDDLE_CLUSTER_ADDRESS";
+const ADDRESS_FILE: &str = "address";
 /// The variable that makes a process end with this parent.
 const PARENT: &str = "HEDDLE_CLUSTER_PARENT";
 /// The argument with which this program becomes another one that ends with its parent.
@@ -35,7 +36,7 @@ pub(crate) struct Embedded {
     // The order in which they end.
     _workers: Vec<Guarded>,
     _server: Guarded,
-    _store: Scratch,
+    store: Scratch,
     /// The address, with the password.
     pub(crate) url: String,
 }
@@ -75,7 +76,16 @@ impl Embedded {
             start(command).map(Guarded)
         };
         let workers = (0..workers).map(|_| worker()).collect::<Result<_, _>>()?;
-        Ok(Embedded { _workers: workers, _server: server, _store: store, url })
+        fs::write(path(ADDRESS_FILE), &url)
+            .map_err(Error::system("cannot write the address of the server"))?;
+        Ok(Embedded { _workers: workers, _server: server, store, url })
+    }
+}
+
+impl Embedded {
+    /// A file that has the address, for searches of other processes. Only this user can read it.
+    pub(crate) fn address_file(&self) -> PathBuf {
+        self.store.path().join(ADDRESS_FILE)
     }
 }
 

@@ -80,7 +80,7 @@ impl Table {
     }
 
     /// The last heartbeat of each machine.
-    pub(crate) fn list(&self) -> impl Iterator<Item = &Heartbeat> {
+    pub(crate) fn list(&self) -> impl Iterator<Item = &Heartbeat> + Clone {
         self.machines.values().map(|machine| &machine.last)
     }
 

@@ -1,11 +1,12 @@
 //! Searches on several machines, through NATS JetStream. `docs/cluster.md` describes their use.
 //!
-//! A collector ([`collector`]) gives the pieces of a search to a server, machines ([`worker`]) run them,
+//! A collector ([`collector`]) gives the pieces of a search to a server, machines ([`worker`],
+//! [`served_search`]) run them,
 //! and the collector merges their results with the code that merges those of the workers of one machine:
 //! [`replay_core::pieces::PieceRunner`] is the interface between the two.
 //!
-//! * [`protocol`], [`ledger`], [`machines`], [`trust`] are pure: messages, the pieces that are given out,
-//!   the machines, whose programs run.
+//! * [`protocol`], [`ledger`], [`machines`], [`balance`], [`trust`] are pure: messages, the pieces that are
+//!   given out, the machines, which search a machine serves, whose programs run.
 //! * [`bundle`] is the program with everything that it needs on another machine.
 //! * [`server`] is the connection, the only part that waits for the network.
 //! * [`announcements`] is the list of searches, [`stored`] what the server keeps so that a search can be
@@ -15,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod announcements;
+mod balance;
 mod bundle;
 mod collector;
 mod embedded;
@@ -22,6 +24,7 @@ mod ledger;
 mod machines;
 mod protocol;
 mod quiet;
+mod served_search;
 mod server;
 mod stored;
 mod substitute;

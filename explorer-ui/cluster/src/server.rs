@@ -72,7 +72,7 @@ pub(crate) struct Server {
 impl Server {
     /// Connects to the first of the servers that answers, and checks that it has JetStream.
     pub(crate) fn connect(url: &str, options: &ConnectionArgs) -> Result<Server, Error> {
-        let (addresses, shown) = addresses(url)?;
+        let (addresses, shown) = addresses(&address(url)?)?;
         let (stop, stopped) = oneshot::channel::<()>();
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -448,6 +448,17 @@ pub(crate) fn refused_as_second(error: impl Display) -> Result<(), Failure> {
         true => Ok(()),
         false => Err(failure(error)),
     }
+}
+
+/// What an address begins with if the rest names the file that has the address: then a password is in no
+/// command line.
+pub(crate) const FILE: &str = "file:";
+
+fn address(url: &str) -> Result<String, Error> {
+    let Some(path) = url.strip_prefix(FILE) else { return Ok(url.to_owned()) };
+    let read = std::fs::read_to_string(path);
+    let read = read.map(|address| address.trim().to_owned());
+    read.map_err(|error| Error::Usage(format!("{path}: cannot read the server's address: {error}")))
 }
 
 /// The servers in a URL, and the URL without a password.

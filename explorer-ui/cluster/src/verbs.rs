@@ -1,4 +1,4 @@
-//! The verbs: explore, worker, cluster.
+//! The verbs: explore, test, worker, cluster.
 
 use crate::announcements::{announce, announced, finish, list};
 use crate::bundle::Bundle;
@@ -9,12 +9,12 @@ use crate::protocol::{
     Announcement, HEARTBEAT, HEARTBEATS, State, VERSION, check_name, default_name, pack,
 };
 use crate::quiet::Quiet;
-use crate::server::Server;
+use crate::server::{FILE, Server};
 use crate::stored::{self, Stored};
 use crate::{trust, worker};
 use explorer_ui::cli::arguments::{
     ClusterArgs, ClusterSearchArgs, ClusterStatusArgs, ClusterTracesArgs, ClusterVerb, ExploreArgs,
-    WorkerArgs,
+    TestArgs, WorkerArgs,
 };
 use explorer_ui::cli::settings::Settings;
 use explorer_ui::commands::cluster::Verbs;
@@ -45,8 +45,7 @@ impl Verbs for Cluster {
         let mut embedded = None;
         let url = match cluster.cluster.as_deref().unwrap_or_default() {
             "embedded" => {
-                let settings =
-                    Settings::explore(&args, explorer_ui::cli::config_file::load(Path::new("."))?)?;
+                let settings = settings(&args)?;
                 share(&settings.options)?;
                 embedded.insert(Embedded::start(settings.options.workers)?).url.clone()
             }
@@ -63,6 +62,34 @@ impl Verbs for Cluster {
                 search(&url, &cluster, (target, settings), interrupted, observer, &shown)
             },
         );
+        drop(embedded);
+        status
+    }
+
+    fn test(&self, mut args: TestArgs, console: &Console) -> Result<Status, Problem> {
+        share(&settings(&explorer_ui::commands::test::explore_arguments(&args.options)?)?.options)?;
+        let url = args.cluster.cluster.clone().unwrap_or_default();
+        let mut embedded = None;
+        if url == "embedded" {
+            let cores =
+                || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+            let workers = *args.suite.jobs.get_or_insert_with(cores);
+            let cluster = embedded.insert(Embedded::start(workers)?);
+            args.cluster.cluster = Some(format!("{FILE}{}", cluster.address_file().display()));
+        } else if !args.suite.list {
+            let server = Server::connect(&url, &args.cluster.connection)?;
+            let _context = server.context();
+            let machines = machines(&server)?.counts();
+            if machines.present == 0 {
+                console.note(&format!(
+                    "heddle: no machine is at {}: the searches begin when one joins (heddle worker)",
+                    server.address
+                ));
+            }
+            // A search runs while its time passes only if there is a machine for it.
+            args.suite.jobs.get_or_insert(machines.present.max(1));
+        }
+        let status = explorer_ui::commands::test::main(args, console);
         drop(embedded);
         status
     }
@@ -92,6 +119,11 @@ impl Verbs for Cluster {
             }
         }
     }
+}
+
+/// The settings of a search with these options.
+fn settings(args: &ExploreArgs) -> Result<Settings, Problem> {
+    Settings::explore(args, explorer_ui::cli::config_file::load(Path::new("."))?)
 }
 
 /// Where messages about machines go.
@@ -354,14 +386,12 @@ fn search_claimed(
     Ok(report)
 }
 
-/// How long `status` listens for machines: each is heard once in this time.
+/// How long to listen for machines: each is heard once in this time.
 const LISTEN: Duration = Duration::from_millis(1600);
 
-fn status(args: &ClusterStatusArgs, console: &Console) -> Result<Status, Problem> {
-    let server = Server::connect(&args.url, &args.connection)?;
-    let _context = server.context();
+/// The machines at a server.
+fn machines(server: &Server) -> Result<Table, Problem> {
     let mut beats = server.listen(HEARTBEATS)?;
-    let searches = list(&server)?;
     let mut table = Table::default();
     let end = Instant::now() + LISTEN;
     while let Some(left) = end.checked_duration_since(Instant::now()) {
@@ -371,6 +401,14 @@ fn status(args: &ClusterStatusArgs, console: &Console) -> Result<Status, Problem
             table.heard(beat, Instant::now());
         }
     }
+    Ok(table)
+}
+
+fn status(args: &ClusterStatusArgs, console: &Console) -> Result<Status, Problem> {
+    let server = Server::connect(&args.url, &args.connection)?;
+    let _context = server.context();
+    let searches = list(&server)?;
+    let table = machines(&server)?;
     if args.json {
         let searches: Vec<_> = searches
             .iter()

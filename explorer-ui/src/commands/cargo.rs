@@ -41,7 +41,12 @@ fn test(args: CargoTestArgs, console: &Console) -> Result<Status, Problem> {
     if tests.is_empty() {
         return Err(Problem::Usage("cargo built no test program for these options".into()));
     }
-    let request = Request { args: args.suite, filter: args.filter, options: args.options };
+    let request = Request {
+        args: args.suite,
+        filter: args.filter,
+        options: args.options,
+        ..Request::default()
+    };
     run(&request, tests, &interrupted, console)
 }
 

@@ -1,7 +1,7 @@
 //! The verbs for several machines. `heddle-cluster`, which knows NATS, implements them; `heddle` starts
 //! it with the same command line.
 
-use crate::cli::arguments::{ClusterVerb, ExploreArgs, Verb, WorkerArgs};
+use crate::cli::arguments::{ClusterVerb, ExploreArgs, TestArgs, Verb, WorkerArgs};
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use std::os::unix::process::CommandExt;
@@ -15,6 +15,12 @@ pub trait Verbs {
     /// # Errors
     /// If the search cannot be run.
     fn explore(&self, args: ExploreArgs, console: &Console) -> Result<Status, Problem>;
+
+    /// `heddle test --cluster`.
+    ///
+    /// # Errors
+    /// If the tests cannot be searched.
+    fn test(&self, args: TestArgs, console: &Console) -> Result<Status, Problem>;
 
     /// `heddle worker`.
     ///
@@ -34,6 +40,7 @@ pub trait Verbs {
 pub fn is_for_cluster(verb: &Verb) -> bool {
     match verb {
         Verb::Explore(args) => args.cluster.cluster.is_some(),
+        Verb::Test(args) => args.cluster.cluster.is_some(),
         Verb::Worker(_) | Verb::Cluster(_) => true,
         _ => false,
     }
@@ -46,6 +53,7 @@ pub fn is_for_cluster(verb: &Verb) -> bool {
 pub fn run(verb: Verb, verbs: &dyn Verbs, console: &Console) -> Result<Status, Problem> {
     match verb {
         Verb::Explore(args) => verbs.explore(*args, console),
+        Verb::Test(args) => verbs.test(args, console),
         Verb::Worker(args) => verbs.worker(&args, console),
         Verb::Cluster(verb) => verbs.cluster(&verb, console),
         _ => Ok(Status::Fine),

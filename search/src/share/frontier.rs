@@ -150,7 +150,7 @@ const MAX_SIZE_CHANGE: f64 = 1.25;
 const IMMEDIATE_RESTARTS: u32 = 4;
 /// The number of executions that the next restart waits for; each later one waits twice as long as the
 /// one before, until the doublings end.
-const FIRST_PATIENCE: u64 = 16;
+const FIRST_DELAY: u64 = 16;
 const MOST_DOUBLINGS: u32 = 16;
 
 /// The most random walks per piece of a check.
@@ -259,7 +259,7 @@ impl Frontier {
                 Part::Ranges { next, .. } => std::mem::replace(next, *next + budget),
                 _ => 1,
             };
-            let settles_after = if self.rounds == 1 { self.patience() } else { 0 };
+            let settles_after = if self.rounds == 1 { self.restart_delay() } else { 0 };
             works.push(Work { settles_after, ..Work::new(strategy, first, budget, part) });
         }
         works
@@ -270,7 +270,7 @@ impl Frontier {
     fn portions(&self, most: u64) -> (usize, u64) {
         let PortionSizes { pieces, first, .. } = self.portions;
         let each = match self.rounds {
-            0 => return (1, first.max(self.patience())),
+            0 => return (1, first.max(self.restart_delay())),
             more => (first << more.min(8)).min(self.portions.most),
         };
         match self.parts.as_slice() {
@@ -282,10 +282,10 @@ impl Frontier {
     /// How many executions run after a restart before new scheduling points cause the next one. In
     /// a program with many conflicts that only few schedules show, almost every execution discovers
     /// some: if each began the search again, only its first executions would ever run.
-    fn patience(&self) -> u64 {
+    fn restart_delay(&self) -> u64 {
         match self.restarts.checked_sub(IMMEDIATE_RESTARTS) {
             None => 0,
-            Some(more) => FIRST_PATIENCE << more.min(MOST_DOUBLINGS),
+            Some(more) => FIRST_DELAY << more.min(MOST_DOUBLINGS),
         }
     }
 

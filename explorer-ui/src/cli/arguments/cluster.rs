@@ -19,15 +19,16 @@ pub struct ConnectionArgs {
     pub tls_ca: Option<PathBuf>,
 }
 
-/// The options of `heddle explore` for a search on several machines.
+/// The options of `heddle explore` and `heddle test` for searches on several machines.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Search on several machines")]
 pub struct ClusterArgs {
-    /// Search on the workers at a NATS server: nats://HOST[,HOST], or embedded for a private server
-    /// and --workers workers on this machine
+    /// Search on the workers at a NATS server: nats://HOST[,HOST], file:FILE for the address in a file,
+    /// or embedded for a private server and --workers workers on this machine
     #[arg(long, value_name = "URL")]
     pub cluster: Option<String>,
-    /// The name of the search at the server [the program's name]
+    /// The name of the search at the server [the program's name]; for tests, the beginning of the name of
+    /// each search
     #[arg(long, value_name = "NAME", requires = "cluster")]
     pub cluster_name: Option<String>,
     /// Sign the program with this key, which `heddle cluster key` makes

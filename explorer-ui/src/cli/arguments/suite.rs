@@ -25,6 +25,9 @@ pub struct TestArgs {
     /// Which tests are searched, and how.
     #[command(flatten)]
     pub suite: SuiteArgs,
+    /// Where the searches run.
+    #[command(flatten)]
+    pub cluster: super::ClusterArgs,
     /// Options of `heddle explore` for each search, after `--`
     #[arg(last = true, value_name = "OPTIONS")]
     pub options: Vec<OsString>,

@@ -1,13 +1,14 @@
 //! `heddle test`.
 
 mod child;
+mod cluster;
 mod discover;
 pub(super) mod harness;
 pub(super) mod misnamed;
 mod pool;
 mod search;
 
-use crate::cli::arguments::{Cli, SuiteArgs, TestArgs, Verb};
+use crate::cli::arguments::{Cli, ClusterArgs, ExploreArgs, SuiteArgs, TestArgs, Verb};
 use crate::cli::config_file;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
@@ -44,7 +45,12 @@ pub fn main(args: TestArgs, console: &Console) -> Result<Status, Problem> {
                 .into(),
         ));
     }
-    let request = Request { args: args.suite, filter: args.filter, options: args.options };
+    let request = Request {
+        args: args.suite,
+        filter: args.filter,
+        options: args.options,
+        cluster: args.cluster,
+    };
     run(&request, programs, &interrupted, console)
 }
 
@@ -55,6 +61,8 @@ pub(super) struct Request {
     pub(super) filter: Vec<String>,
     /// Options of `explore`.
     pub(super) options: Vec<OsString>,
+    /// Where the searches run, if not on this machine.
+    pub(super) cluster: ClusterArgs,
 }
 
 /// Lists the tests of these programs, and searches each.
@@ -68,7 +76,7 @@ pub(super) fn run(
     console: &Console,
 ) -> Result<Status, Problem> {
     let args = &request.args;
-    check_options(&request.options)?;
+    explore_arguments(&request.options)?;
     config_file::load(Path::new("."))?;
     let baseline = args.baseline.as_deref().map(baseline).transpose()?.unwrap_or_default();
     if let Some(path) = &args.junit {
@@ -107,8 +115,11 @@ pub(super) fn run(
     Ok(status)
 }
 
-/// Checks the options for the searches once, rather than in each search.
-fn check_options(options: &[OsString]) -> Result<(), Problem> {
+/// The options for the searches, checked once rather than in each search.
+///
+/// # Errors
+/// If `explore` has no such option, or it is one of the whole suite.
+pub fn explore_arguments(options: &[OsString]) -> Result<ExploreArgs, Problem> {
     let words = ["heddle", "explore"].map(OsString::from).into_iter();
     let words = words.chain(options.iter().cloned()).chain(["--", "x"].map(OsString::from));
     let cli = Cli::try_parse_from(words).map_err(|error| {
@@ -116,18 +127,21 @@ fn check_options(options: &[OsString]) -> Result<(), Problem> {
         let first = first.lines().next().unwrap_or_default().trim_start_matches("error: ");
         Problem::Usage(format!("the options after `--` are those of heddle explore: {first}"))
     })?;
-    let Verb::Explore(given) = cli.verb else { return Ok(()) };
+    let Verb::Explore(given) = cli.verb else {
+        return Err(Problem::Usage("the options after `--` are those of heddle explore".into()));
+    };
     let own = [
         ("--json", given.search.json.is_some()),
         ("--max-time", given.search.max_time.is_some()),
         ("--out", given.search.program.out.is_some()),
         ("--workers", given.search.program.workers.is_some()),
         ("--junit", given.junit.is_some()),
+        ("--cluster", given.cluster.cluster.is_some()),
         ("--resume", given.resume.is_some()),
         ("--watch", given.watch),
     ];
     match own.iter().find(|(_, is_given)| *is_given) {
-        None => Ok(()),
+        None => Ok(*given),
         Some(("--workers", _)) => Err(Problem::Usage(
             "each test has one search process: use --jobs for the number of tests at a time".into(),
         )),
@@ -336,10 +350,13 @@ mod tests {
 
     #[test]
     fn options_of_the_whole_suite_are_refused_after_the_dashes() {
-        let check =
-            |words: &[&str]| check_options(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        let check = |words: &[&str]| {
+            explore_arguments(&words.iter().map(OsString::from).collect::<Vec<_>>())
+        };
         assert!(check(&["--strategy", "dfs", "--points", "api"]).is_ok());
-        for wrong in ["--json", "--max-time=1s", "--workers=2", "--watch", "--no-such"] {
+        for wrong in
+            ["--json", "--max-time=1s", "--workers=2", "--watch", "--no-such", "--cluster=x"]
+        {
             assert!(check(&[wrong]).is_err(), "{wrong}");
         }
     }

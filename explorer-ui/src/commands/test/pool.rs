@@ -1,7 +1,7 @@
 //! Several tests at a time, and the progress of all.
 
-use super::Request;
 use super::search::Test;
+use super::{Request, cluster};
 use crate::console::Console;
 use crate::progress::Line;
 use crate::report::suite;
@@ -63,7 +63,9 @@ pub(super) fn search_all(
                 None => test.outcome(Verdict::NotRun, "the time for all tests is used up"),
                 Some(time) => {
                     let _ = send.send(Event::Started(at));
-                    test.search(&request.options, time, args.junit.is_some(), interrupted)
+                    let mut options = request.options.clone();
+                    options.extend(cluster::options(&request.cluster, &test.full_name()));
+                    test.search(&options, time, args.junit.is_some(), interrupted)
                 }
             };
             let outcome = judged(outcome, baseline);

@@ -1,6 +1,7 @@
 //! The search of one test: a first run, and if the test creates threads, `heddle explore` in a separate process, so that nothing that happens to it affects the other tests.
 
 use super::child;
+use crate::suites::outcome::full_name;
 use crate::suites::{Framework, Listed, Outcome, Program, Verdict};
 use replay_core::store;
 use std::ffi::{OsStr, OsString};
@@ -38,6 +39,11 @@ impl Test {
             report: None,
             schedule: String::new(),
         }
+    }
+
+    /// Its name among all tests.
+    pub(super) fn full_name(&self) -> String {
+        full_name(&self.program.name, &self.test.name)
     }
 
     /// The program and the arguments that run this test alone.
