@@ -431,6 +431,15 @@ pub(crate) fn expect_point(word: u64, site: u64) {
     }
 }
 
+/// The running task writes to the word of this address without a probe. Where a signal handler does, it
+/// matters to the code that it interrupts.
+pub(crate) fn writes_in_handler(address: u64) {
+    let (signal, _) = world().task().handler.get();
+    if signal != 0 && is_in_company() {
+        expect_handler(address & !7, signal);
+    }
+}
+
 /// A handler of the signal may run in a task at any moment, which `word` represents.
 pub(crate) fn expect_handler(word: u64, signal: u8) {
     let kind = USED | WRITE | ATOMIC;

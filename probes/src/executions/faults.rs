@@ -13,25 +13,9 @@ use crate::state::outcome;
 use crate::state::overdue;
 use crate::state::world::{on_fiber, world};
 use crate::sys::raw;
-use crate::sys::signals::{self, Action, FAULTS, WATCHDOG};
+use crate::sys::signals::{self, Action, FAULTS, SA_RESTORER, WATCHDOG, heddle_restorer};
 use crate::sys::stops;
 use traces::FailureKind;
-
-const SA_RESTORER: u64 = 0x0400_0000;
-
-std::arch::global_asm!(
-    ".text",
-    ".p2align 4",
-    ".hidden heddle_restorer",
-    ".globl heddle_restorer",
-    // Unwinders recognise a signal frame by exactly these instructions.
-    "heddle_restorer:",
-    "mov rax, 15",
-    "syscall",
-);
-unsafe extern "C" {
-    fn heddle_restorer();
-}
 
 fn set(signal: i32, handler: u64) -> bool {
     // A debugger that has detached interrupts the process by the watchdog's signal, which must not

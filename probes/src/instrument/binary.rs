@@ -36,6 +36,7 @@ mod printed;
 pub(crate) mod private_list;
 pub(crate) mod probe_hit;
 mod scan;
+mod sockets;
 pub(crate) mod stub;
 mod targets;
 pub(crate) mod trampoline;

@@ -131,10 +131,11 @@ fn parts(number: i64, args: [u64; 6]) -> [Option<Part>; 2] {
         0 => next(descriptor, len, writes),
         offset => part(descriptor, peek(offset, 8), len, writes),
     };
-    let emptied = |directory, path| {
+    let by_path = |directory, path, writes| {
         let file = shared_views::identity_of_path(directory, path);
-        Some(Part { file, offset: 0, len: u64::MAX, writes: true })
+        Some(Part { file, offset: 0, len: u64::MAX, writes })
     };
+    let emptied = |directory, path| by_path(directory, path, true);
     let here = libc::AT_FDCWD as u64;
     let empties = |flags: u64| flags & libc::O_TRUNC as u64 != 0;
     match number {
@@ -142,6 +143,16 @@ fn parts(number: i64, args: [u64; 6]) -> [Option<Part>; 2] {
         libc::SYS_pwrite64 => [part(args[0], args[3], args[2], true), None],
         libc::SYS_read => [next(args[0], args[2], false), None],
         libc::SYS_write => [next(args[0], args[2], true), None],
+        // A store to a mapping changes the file's times.
+        libc::SYS_fstat => [whole(args[0], false), None],
+        libc::SYS_stat | libc::SYS_lstat => [by_path(here, args[0], false), None],
+        libc::SYS_newfstatat if args[3] as i32 & libc::AT_EMPTY_PATH != 0 => {
+            [whole(args[0], false), None]
+        }
+        libc::SYS_statx if args[2] as i32 & libc::AT_EMPTY_PATH != 0 => {
+            [whole(args[0], false), None]
+        }
+        libc::SYS_newfstatat | libc::SYS_statx => [by_path(args[0], args[1], false), None],
         libc::SYS_readv | libc::SYS_preadv | libc::SYS_preadv2 => [whole(args[0], false), None],
         libc::SYS_writev
         | libc::SYS_pwritev

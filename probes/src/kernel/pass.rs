@@ -5,7 +5,6 @@ use crate::instrument::binary::{calls, open_files};
 use crate::instrument::monitoring;
 use crate::kernel::captured_output;
 use crate::kernel::changed_files;
-use crate::kernel::descriptor_kind::{Kind, kind};
 use crate::kernel::left_files;
 use crate::kernel::system_v;
 use crate::memory::shared_views::{self, Change};
@@ -269,7 +268,10 @@ pub(crate) fn pass_as(number: i64, args: [u64; 6], mut call: impl FnMut() -> i64
     if answer >= 0 && opens_memory(number, args) {
         calls::report_unexplored("accesses through /proc/self/mem", "the kernel", 0);
     }
-    if answer >= 0 && may_duplicate(number, args, answer) {
+    if answer >= 0 && number == libc::SYS_socketpair {
+        open_files::paired(args[3]);
+    }
+    if answer >= 0 && may_duplicate(number, args) {
         open_files::duplicates();
     }
     if number != libc::SYS_fcntl || is_second_name(number, args) {
@@ -285,16 +287,14 @@ pub(crate) fn pass_as(number: i64, args: [u64; 6], mut call: impl FnMut() -> i64
     answer
 }
 
-/// Whether a call that succeeded may have made a second descriptor of an open file or of the end of a pipe.
-fn may_duplicate(number: i64, args: [u64; 6], answer: i64) -> bool {
+/// Whether a call that succeeded may have made a second descriptor of an open file.
+fn may_duplicate(number: i64, args: [u64; 6]) -> bool {
     match number {
         libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 | libc::SYS_fcntl => {
             is_second_name(number, args)
         }
         // A message may bring descriptors.
         libc::SYS_recvmsg | libc::SYS_recvmmsg | libc::SYS_pidfd_getfd => true,
-        // By its path in /proc, or by its name.
-        libc::SYS_open | libc::SYS_openat => kind(answer as u64) == Kind::Pipe,
         _ => false,
     }
 }

@@ -7,6 +7,7 @@
 //! stays pending for the process.
 
 use crate::detect::access;
+use crate::instrument::binary::calls;
 use crate::kernel::signal_calls::{action, expect_handler, is_harmless, set_action, visit_action};
 use crate::schedule::scheduler::{self, point};
 use crate::state::clock;
@@ -14,13 +15,14 @@ use crate::state::end::End;
 use crate::state::locks::semaphore;
 use crate::state::outcome;
 use crate::state::pending_signals::{self, Information, To};
+use crate::state::root::root;
 use crate::state::task::{ALERT_SIGNAL, ALERT_UNTOUCHED, Gate, Interrupted, Lifecycle, Task};
 use crate::state::world::{on_fiber, world};
 use crate::steps::record;
 use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
-use crate::sys::signals::Action;
+use crate::sys::signals::{Action, take_outside};
 use crate::sys::stops;
 use std::ffi::{c_int, c_void};
 use traces::{FailureKind, Operation};
@@ -225,6 +227,10 @@ fn call(signal: i32, acts: Action, information: Information) {
 fn enter_handler(handler: (u8, u64)) {
     world().task().handler.set(handler);
     access::new_stretch();
+    if handler.0 != 0 && access::is_in_company() {
+        // A handler may access the stack and the thread-local variables of the code that it interrupts.
+        root().stacks_touched.set(true);
+    }
 }
 
 /// Sends a signal to a task by its number, as a step. Returns as the kernel does.
@@ -258,6 +264,18 @@ pub(crate) fn arrive(signal: i32, information: Information, site: u64) {
         None => {
             pending_signals::add(To::Process, signal, information);
         }
+    }
+}
+
+/// Delivers the signals that the kernel or another process sent. They arrive at a moment that no choice
+/// determines, so the search cannot claim every schedule.
+pub(crate) fn deliver_outside(site: u64) {
+    let mut signals = take_outside();
+    while signals != 0 {
+        let signal = signals.trailing_zeros() as i32 + 1;
+        signals &= signals - 1;
+        calls::report_unexplored("a signal from outside", "the kernel", site);
+        arrive(signal, Information::BY_PROCESS, site);
     }
 }
 

@@ -1,6 +1,7 @@
 //! System calls that the dispatch handler intercepted: each is modelled, passed to the kernel, or
 //! ends the execution as unsupported.
 
+use crate::detect::access;
 use crate::kernel::pass::{is_second_name, pass};
 use crate::kernel::signal_calls::{last_moment, serve_action, sigaltstack};
 use crate::kernel::timer::descriptor;
@@ -44,6 +45,11 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     let order = descriptor_order::of(number, args);
     let answer = answer(number, args, site);
     descriptor_order::apply(order, answer);
+    if (-4095..0).contains(&answer) {
+        // SAFETY: takes no arguments; the thread pointer is the running task's.
+        access::writes_in_handler(unsafe { libc::__errno_location() } as u64);
+    }
+    signal_delivery::deliver_outside(site);
     if is_cancellable {
         cancel::end();
     }

@@ -7,7 +7,7 @@
 
 use crate::state::root::root;
 use crate::sys::raw;
-use crate::sys::signals::Action;
+use crate::sys::signals::{self, Action};
 use std::cell::Cell;
 
 /// The most mappings and descriptors at a time that are recorded; beyond that, memory reset is
@@ -201,7 +201,8 @@ pub(crate) fn serve_action(args: [u64; 6]) -> i64 {
         if args[1] != 0 {
             known.now = *(args[1] as *const Action);
             LEDGER.used.set(true);
-            LEDGER.behind.set(LEDGER.behind.get() || known.now != known.kernel);
+            let behind = signals::for_kernel(known.now) != known.kernel;
+            LEDGER.behind.set(LEDGER.behind.get() || behind);
         }
         if args[2] != 0 {
             *(args[2] as *mut Action) = old;
@@ -217,12 +218,14 @@ pub(crate) fn update_kernel_actions() {
         return;
     }
     for (signal, slot) in LEDGER.signals.iter().enumerate() {
-        if let Some(known) = slot.get().filter(|known| known.now != known.kernel) {
-            // SAFETY: the kernel reads the program's own action from a local.
+        let Some(known) = slot.get() else { continue };
+        let kernel = signals::for_kernel(known.now);
+        if kernel != known.kernel {
+            // SAFETY: the kernel reads an action from a local. Its handler is the runtime's.
             unsafe {
-                raw::call!(libc::SYS_rt_sigaction, signal, &raw const known.now, 0, 8);
+                raw::call!(libc::SYS_rt_sigaction, signal, &raw const kernel, 0, 8);
             }
-            slot.set(Some(Known { kernel: known.now, ..known }));
+            slot.set(Some(Known { kernel, ..known }));
         }
     }
 }
@@ -273,7 +276,7 @@ pub(crate) fn restore() {
         if let Some(known) = slot.get() {
             // The kernel keeps its action: most programs will set the same one again.
             slot.set(Some(Known { now: known.first, ..known }));
-            let behind = known.first != known.kernel;
+            let behind = signals::for_kernel(known.first) != known.kernel;
             LEDGER.behind.set(LEDGER.behind.get() || behind);
         }
     }

@@ -5,11 +5,14 @@
 //! it finds the request, undoes what its wait changed, and unwinds, so that cleanup handlers and
 //! destructors run, as with `pthread_exit`.
 
+use crate::detect::access;
+use crate::instrument::binary::calls;
 use crate::primitives::thread_unwind;
 use crate::schedule::scheduler;
 use crate::state::cancellation::{
     ASYNCHRONOUS, AT_POINT, DISABLED, REQUESTED, has, is_at_point, is_due, is_due_for, opened, set,
 };
+use crate::state::start;
 use crate::state::task::{ALERT_CANCELLED, Gate, Lifecycle};
 use crate::state::world::{on_fiber, world};
 use crate::steps::record;
@@ -238,6 +241,10 @@ interpose! {
         if !on_fiber() {
             return unsafe { real!(pthread_setcanceltype(kind, old)
                 as fn(c_int, *mut c_int) -> c_int) };
+        }
+        if kind == ONE && start::may_cancel() && access::is_in_company() {
+            // It ends the task at any instruction; the search tries points only.
+            calls::report_unexplored("asynchronous cancellation", "the threads library", site());
         }
         set_state(ASYNCHRONOUS, kind, old)
     }

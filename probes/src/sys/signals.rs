@@ -2,6 +2,8 @@
 //! runtime's handlers ([`crate::executions::faults`]).
 
 use std::cell::Cell;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The watchdog's signal. Linux defines it and never sends it.
 pub(crate) const WATCHDOG: i32 = libc::SIGSTKFLT;
@@ -48,6 +50,24 @@ static FAULT_HANDLER: Handler = Handler(Cell::new(0));
 /// Sets the address of the runtime's handler for faults.
 pub(crate) fn set_fault_handler(handler: u64) {
     FAULT_HANDLER.0.set(handler);
+}
+
+/// The action has a restorer.
+pub(crate) const SA_RESTORER: u64 = 0x0400_0000;
+
+std::arch::global_asm!(
+    ".text",
+    ".p2align 4",
+    ".hidden heddle_restorer",
+    ".globl heddle_restorer",
+    // Unwinders recognise a signal frame by exactly these instructions.
+    "heddle_restorer:",
+    "mov rax, 15",
+    "syscall",
+);
+unsafe extern "C" {
+    /// The return path of the runtime's handlers.
+    pub(crate) fn heddle_restorer();
 }
 
 /// The kernel's `struct sigaction`.
@@ -122,4 +142,37 @@ pub(crate) fn own_handler(signal: i32) -> Option<Action> {
 /// Resets the program's action for a signal to the default.
 pub(crate) fn forget(signal: i32) {
     WANTED.0[signal as usize].set(EMPTY);
+}
+
+/// Signals for which the program has a handler, and which came from the kernel or from another process since
+/// [`take_outside`]: one bit each. The runtime delivers them, as it does those that tasks send.
+static OUTSIDE: AtomicU64 = AtomicU64::new(0);
+
+/// The signals that came from outside.
+#[inline]
+pub(crate) fn take_outside() -> u64 {
+    match OUTSIDE.load(Relaxed) {
+        0 => 0,
+        _ => OUTSIDE.swap(0, Relaxed),
+    }
+}
+
+/// The action with which the kernel is to treat a signal for which the program has this one.
+pub(crate) fn for_kernel(action: Action) -> Action {
+    const DEFAULT: u64 = libc::SIG_DFL as u64;
+    const IGNORED: u64 = libc::SIG_IGN as u64;
+    match action.handler {
+        DEFAULT | IGNORED => action,
+        _ => Action {
+            handler: arrives as extern "C" fn(i32) as usize as u64,
+            flags: (libc::SA_ONSTACK | libc::SA_RESTART) as u64 | SA_RESTORER,
+            restorer: heddle_restorer as *const () as u64,
+            mask: u64::MAX,
+        },
+    }
+}
+
+/// The kernel's handler for such a signal, on the runtime's stack for handlers.
+extern "C" fn arrives(signal: i32) {
+    OUTSIDE.fetch_or(1 << (signal - 1), Relaxed);
 }

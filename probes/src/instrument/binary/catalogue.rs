@@ -69,6 +69,9 @@ pub(super) struct Catalogue {
     streams: Option<u64>,
     /// The address of the structure that `gmtime` and `localtime` fill in.
     time: Option<u64>,
+    /// Whether the program deletes keys of thread-specific data: only then can calls with one observe what
+    /// another task does.
+    deletes_keys: bool,
 }
 
 impl Catalogue {
@@ -85,12 +88,25 @@ impl Catalogue {
             .collect();
         states.sort_unstable();
         states.dedup();
-        Catalogue { functions, states, used: Vec::new(), token: None, streams: None, time: None }
+        Catalogue {
+            functions,
+            states,
+            used: Vec::new(),
+            token: None,
+            streams: None,
+            time: None,
+            deletes_keys: false,
+        }
     }
 
     /// With the address of the variable in which `strtok` keeps where it continues, if it is known.
     pub(super) fn with_token(self, token: Option<u64>) -> Catalogue {
         Catalogue { token, ..self }
+    }
+
+    /// For a program that deletes keys of thread-specific data, or for one that does not.
+    pub(super) fn with_deleted_keys(self, deletes_keys: bool) -> Catalogue {
+        Catalogue { deletes_keys, ..self }
     }
 
     /// With the address of the variable that leads to the first stream, if it is known.
@@ -173,6 +189,7 @@ impl Catalogue {
                     writes: kind.contains('w'),
                     ..NOTHING
                 }),
+                Some(("state", of)) if of.starts_with("keys:") && !self.deletes_keys => {}
                 Some(("var", of)) => effects.operands.extend(self.of_variable(of)),
                 Some((access, of)) => effects.operands.push(self.operand(access, of)?),
             }
@@ -308,7 +325,7 @@ fn format(number: &str, list: bool) -> Option<[Operand; 2]> {
 
 /// The variables of the C library that programs can use themselves, and their sizes. The program may have a
 /// copy, which the library then uses, too.
-const VARIABLES: [(&CStr, u64); 9] = [
+const VARIABLES: [(&CStr, u64); 10] = [
     (c"environ", 8),
     (c"tzname", 16),
     (c"timezone", 8),
@@ -318,6 +335,7 @@ const VARIABLES: [(&CStr, u64); 9] = [
     (c"optopt", 4),
     (c"opterr", 4),
     (c"signgam", 4),
+    (c"error_message_count", 4),
 ];
 
 /// The structure that `gmtime` and `localtime` return, which programs read themselves. Where its address is

@@ -252,8 +252,10 @@ fn module(
         code.unseen |= InstrumentationGap::Undecoded as u64;
     }
     if !thread_pointer {
-        let is_thread_local = |site: &Site| site.operands.iter().any(|one| one.thread_local);
-        code.sites.retain(|site| !is_thread_local(site));
+        // Only a signal handler that interrupts the task can access one, as it can the task's stack.
+        for site in &mut code.sites {
+            site.stack |= site.operands.iter().any(|one| one.thread_local);
+        }
     }
     code.targets.extend(named.targets(image, text));
     code.targets.sort_unstable();

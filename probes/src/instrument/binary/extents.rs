@@ -150,11 +150,21 @@ pub(super) fn several(
             if list >= LOWEST {
                 let len = (0..MOST).find(|at| peek(list + 8 * at, 8) == 0).unwrap_or(MOST - 1);
                 each(list, 8 * (len + 1));
+                (0..len).map(|at| peek(list + 8 * at, 8)).for_each(|text| {
+                    if is_programs_own(text) {
+                        each(text, length(text, None));
+                    }
+                });
             }
         }
         _ => return false,
     }
     true
+}
+
+/// Whether the program put a string into the environment: the others are above main's stack.
+fn is_programs_own(text: u64) -> bool {
+    text >= LOWEST && text < world().tasks[0].stack.get().low
 }
 
 /// A stream and its open file. What the program prints is captured for each task.

@@ -12,10 +12,14 @@ pub(super) fn catalogue(modules: &[(Image, bool)]) -> Catalogue {
     let mut own = modules.iter().map(|(image, _)| image).filter(|image| image.is_own());
     let by = [c"pthread_setname_np", c"prctl", c"syscall"];
     NAMES.0.set(own.any(|image| by.iter().any(|name| image.mentions(name))));
+    let deletions = [c"pthread_key_delete", c"tss_delete"];
+    let mut own = modules.iter().map(|(image, _)| image).filter(|image| image.is_own());
+    let deletes_keys = own.any(|image| deletions.iter().any(|name| image.mentions(name)));
     SYSTEM_CALLS.0.set(real::find(c"syscall", None) as u64);
     let streams = real::find(c"_IO_list_all", None) as u64;
     Catalogue::new()
         .with_variables(variables(modules))
+        .with_deleted_keys(deletes_keys)
         .with_token(passed_on_third(c"strtok"))
         .with_time(passed_on_third(c"gmtime"))
         .with_streams((streams != 0).then_some(streams))

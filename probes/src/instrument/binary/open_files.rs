@@ -1,9 +1,10 @@
 //! Which open file a call of a library function uses, and the word that represents its state.
 //!
-//! Descriptors that lead to the same file, directory or socket share a word, so that a write through one
+//! Descriptors that lead to the same file, directory, pipe or connection share a word, so that a write through one
 //! and a read through the other depend on each other: the word of the lowest of them. Closing a descriptor is
 //! an access to that word as well, since afterwards it may be another.
 
+use crate::instrument::binary::sockets;
 use crate::state::world::world;
 use crate::sys::raw;
 use std::cell::Cell;
@@ -29,7 +30,7 @@ pub(crate) fn open_file(descriptor: u64) -> Option<u64> {
 /// The lowest descriptor that leads to the same file, or to the same open file.
 pub(crate) fn lowest(descriptor: i32) -> i32 {
     let Some(status) = status(descriptor) else { return descriptor };
-    let same = match file_of(&status) {
+    let same = match file_of(descriptor, &status) {
         Some(file) => first_of(file, descriptor),
         None if DUPLICATES.0.get() => {
             others(descriptor).find(|&other| is_duplicate(other, descriptor))
@@ -69,8 +70,8 @@ pub(crate) fn duplicates() {
     DUPLICATES.0.set(true);
 }
 
-/// Whether two descriptors have one open file, or are one end of a pipe that was opened twice. Where the
-/// kernel does not say, those of one inode count as the same.
+/// Whether two descriptors have one open file. Where the kernel does not say, those of one inode count as the
+/// same.
 fn is_duplicate(one: i32, other: i32) -> bool {
     /// `KCMP_FILE`
     const FILE: i32 = 0;
@@ -83,20 +84,7 @@ fn is_duplicate(one: i32, other: i32) -> bool {
         return answer == 0;
     }
     let (Some(first), Some(second)) = (status(one), status(other)) else { return false };
-    let is_one_file = (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino);
-    let is_pipe = first.st_mode & libc::S_IFMT == libc::S_IFIFO;
-    is_one_file && (answer < 0 || is_pipe && ends(one) & ends(other) != 0)
-}
-
-/// The ends of a pipe that a descriptor leads to, one bit each.
-fn ends(descriptor: i32) -> i32 {
-    // SAFETY: passes no pointers.
-    let flags = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL) } as i32;
-    match flags & libc::O_ACCMODE {
-        libc::O_RDONLY => 1,
-        libc::O_WRONLY => 2,
-        _ => 3,
-    }
+    (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino)
 }
 
 /// The words of a descriptor and of all others that may lead to the same open file. Duplicates of a descriptor
@@ -121,7 +109,8 @@ pub(super) fn open_path(path: u64) -> Option<u64> {
     let result =
         unsafe { raw::call!(libc::SYS_newfstatat, libc::AT_FDCWD, path, status.as_mut_ptr(), 0) };
     // SAFETY: the kernel has written it.
-    let file = (result == 0).then(|| unsafe { status.assume_init_ref() }).and_then(file_of)?;
+    let file =
+        (result == 0).then(|| unsafe { status.assume_init_ref() }).and_then(file_with_path)?;
     first_of(file, DESCRIPTORS as i32).map(word)
 }
 
@@ -143,17 +132,34 @@ fn word(descriptor: i32) -> u64 {
 /// The device and the number of a file.
 type File = (u64, u64);
 
-/// None if it is no regular file, directory or socket. The ends of a pipe are one file, too, but a transfer
-/// through it depends on the other end by the model of the call; event counters and timers all share one
-/// number.
-fn file_of(status: &libc::stat) -> Option<File> {
+/// None if it is no file, directory, pipe or socket: event counters and timers all share one number. The ends
+/// of a pipe are one file, and those of a connection have one number: how much a call reads depends on what was
+/// written to the other end.
+fn file_of(descriptor: i32, status: &libc::stat) -> Option<File> {
+    match status.st_mode & libc::S_IFMT {
+        libc::S_IFSOCK => Some((status.st_dev, sockets::connection(descriptor, status.st_ino))),
+        _ => file_with_path(status),
+    }
+}
+
+/// The same where a path leads to it, or a descriptor of which it is known that it is no socket.
+fn file_with_path(status: &libc::stat) -> Option<File> {
     let has_number =
-        matches!(status.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFDIR | libc::S_IFSOCK);
+        matches!(status.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFDIR | libc::S_IFIFO);
     has_number.then_some((status.st_dev, status.st_ino))
 }
 
 fn identity(descriptor: i32) -> Option<File> {
-    status(descriptor).as_ref().and_then(file_of)
+    status(descriptor).and_then(|status| file_of(descriptor, &status))
+}
+
+/// The program made a pair of sockets, whose descriptors are at this address.
+pub(crate) fn paired(descriptors: u64) {
+    // SAFETY: the kernel has written two descriptors there.
+    let [one, other] = unsafe { *(descriptors as *const [i32; 2]) };
+    if let (Some(one), Some(other)) = (status(one), status(other)) {
+        sockets::made((one.st_ino, other.st_ino));
+    }
 }
 
 fn status(descriptor: i32) -> Option<libc::stat> {
