@@ -350,3 +350,39 @@ CASE(wide_token, wcscpy(wide, L"a b c"), wcstok(wide, L" ", &rest), wcscpy(wide,
 CASE(own_random, (initstate_r(1, text, 32, &own), random_r(&own, &number), srandom_r(1, &own)), random_r(&own, &other),
      srandom_r(1, &own), (random_r(&own, &fd), fd != number))
 CASE(alternate_stack_of_signal, , siginterrupt(SIGUSR1, 1), siginterrupt(SIGUSR1, 0), restarts(SIGUSR1) == 0)
+
+/* Descriptors that another thread closes or replaces */
+CASE(closed_tty, twice(dup(0)), close(fd), dup2(other, fd), (isatty(fd), errno == EBADF))
+CASE(closed_file, twice(file("x")), close(fd), dup2(other, fd), fsync(fd) < 0)
+CASE(closed_locked, twice(file("x")), close(fd), dup2(other, fd), flock(fd, LOCK_SH) < 0)
+CASE(closed_limits, twice(open(".", O_RDONLY)), close(fd), dup2(other, fd), fpathconf(fd, _PC_NAME_MAX) < 0)
+CASE(closed_stream, twice(file("x")), close(fd), dup2(other, fd), fdopen(fd, "r") == NULL)
+CASE(closed_directory, twice(open(".", O_RDONLY)), close(fd), dup2(other, fd), fchdir(fd) < 0)
+CASE(closed_listener, twice(listener()), close(fd), dup2(other, fd), accept(fd, NULL, NULL) < 0 && errno == EBADF)
+CASE(closed_polled, twice(dup(0)), close(fd), dup2(other, fd), is_invalid(fd))
+CASE(closed_reader, (pipe(ends), signal(SIGPIPE, SIG_IGN)), close(ends[0]), , write(ends[1], "x", 1) < 0)
+CASE(printed_to_descriptor, pipe2(ends, O_NONBLOCK), dprintf(ends[1], "a"), read_byte(ends[0]),
+     read(ends[0], text, 1) == 1)
+CASE(connected, fd = listener(), connect_to(fd), , accept(fd, NULL, NULL) >= 0)
+CASE(datagram, (fd = datagrams(), other = datagrams()), send_to(other, fd), recv(fd, text, 1, 0), recv(fd, text, 1, 0) == 1)
+CASE(directories_within, fd = open(".", O_RDONLY), mkdir("made", 0700), rmdir("made"),
+     (fstat(fd, &status), status.st_nlink > 2))
+CASE(replaced_file, (fd = file("x"), close(file("y"))), renameat(AT_FDCWD, "y", AT_FDCWD, "x"), ,
+     (fstat(fd, &status), status.st_nlink == 0))
+CASE(time_of_mapping, (map_file(), set_time("mapped", 1000)), page[0] = 1, , time_of("mapped") != 1000)
+CASE(name_that_ends, close(file("x")), unlink("x"), close(file("x")), pathconf("x", _PC_LINK_MAX) < 0)
+
+/* Rounding, keys, timers, the end of the process */
+CASE(rounding, (fegetenv(&rounds), fesetround(FE_DOWNWARD), fegetenv(&rounds), fesetround(FE_TONEAREST)),
+     rounds.__control_word ^= 0x400, rounds.__control_word ^= 0x400, (fesetenv(&rounds), fegetround() != FE_DOWNWARD))
+CASE(key_deleted, (pthread_key_create(&key, NULL), pthread_setspecific(key, text)), pthread_key_delete(key), ,
+     !pthread_getspecific(key))
+CASE(key_deleted_before_store, pthread_key_create(&key, NULL), pthread_key_delete(key), ,
+     pthread_setspecific(key, text) != 0)
+CASE(timer_deleted, timer_create(CLOCK_MONOTONIC, &(struct sigevent){.sigev_notify = SIGEV_NONE}, &timer),
+     timer_delete(timer), , timer_gettime(timer, &(struct itimerspec){.it_value = {0}}) < 0)
+CASE(detached, , pthread_detach(first), , is_detached())
+CASE(processors_in_attributes, , set_processors(0), set_processors(1), processors_of_attributes() == 1)
+CASE(environment_string, putenv(variable), variable[0] = 'J', variable[0] = 'H', !getenv("HEDDLE_Y"))
+CASE(exit_handlers, , atexit(first_at_exit), , (atexit(second_at_exit), 0))
+CASE(errors_counted, , error(0, 0, "a"), error_message_count = 0, error_message_count == 1)

@@ -2,6 +2,8 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <error.h>
+#include <fenv.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <grp.h>
@@ -499,4 +501,91 @@ static int restarts(int signal)
     struct sigaction action;
     sigaction(signal, NULL, &action);
     return (action.sa_flags & SA_RESTART) != 0;
+}
+
+static fenv_t rounds;
+static pthread_key_t key;
+static char variable[] = "HEDDLE_Y=1";
+
+/* Two descriptors of one file. */
+static void twice(int descriptor)
+{
+    fd = descriptor;
+    other = dup(fd);
+}
+
+static int is_invalid(int descriptor)
+{
+    struct pollfd one = {descriptor, POLLIN, 0};
+    return poll(&one, 1, 0) == 1 && one.revents & POLLNVAL;
+}
+
+static int bound(int type)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int socket_ = socket(AF_INET, type | SOCK_NONBLOCK, 0);
+    if (bind(socket_, (struct sockaddr *)&address, sizeof address))
+        exit(3);
+    return socket_;
+}
+
+static int listener(void)
+{
+    int listener = bound(SOCK_STREAM);
+    listen(listener, 4);
+    return listener;
+}
+
+static int datagrams(void)
+{
+    return bound(SOCK_DGRAM);
+}
+
+static void connect_to(int listener)
+{
+    struct sockaddr_in address;
+    socklen_t size = sizeof address;
+    getsockname(listener, (struct sockaddr *)&address, &size);
+    if (connect(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&address, size))
+        exit(3);
+}
+
+static void send_to(int from, int to)
+{
+    struct sockaddr_in address;
+    socklen_t size = sizeof address;
+    getsockname(to, (struct sockaddr *)&address, &size);
+    if (sendto(from, "x", 1, 0, (struct sockaddr *)&address, size) != 1)
+        exit(3);
+}
+
+static int is_detached(void)
+{
+    pthread_attr_t attributes;
+    int state;
+    pthread_getattr_np(first, &attributes);
+    pthread_attr_getdetachstate(&attributes, &state);
+    return state == PTHREAD_CREATE_DETACHED;
+}
+
+static int processors_of_attributes(void)
+{
+    pthread_attr_t attributes;
+    cpu_set_t own;
+    pthread_getattr_np(first, &attributes);
+    pthread_attr_getaffinity_np(&attributes, sizeof own, &own);
+    return CPU_COUNT(&own);
+}
+
+static int has_exited;
+
+static void first_at_exit(void)
+{
+    has_exited = 1;
+}
+
+static void second_at_exit(void)
+{
+    if (!has_exited)
+        abort();
 }

@@ -63,7 +63,7 @@ fn a_failure_by_hidden_state_is_found_or_named() {
         &home,
         "hidden_state",
         "program",
-        &["-Wno-deprecated-declarations", "-Wno-uninitialized"],
+        &["-Wno-deprecated-declarations", "-Wno-uninitialized", "-lm"],
     );
     let listed = Command::new(&program).output().expect("the program runs");
     let listed = String::from_utf8(listed.stdout).expect("names are text");

@@ -8,6 +8,7 @@
 
 use crate::detect::access;
 use crate::instrument::binary::calls;
+use crate::kernel::children;
 use crate::kernel::signal_calls::{action, expect_handler, is_harmless, set_action, visit_action};
 use crate::schedule::scheduler::{self, point};
 use crate::state::clock;
@@ -22,7 +23,7 @@ use crate::steps::record;
 use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
-use crate::sys::signals::{Action, take_outside};
+use crate::sys::signals::{Action, has_outside, take_outside};
 use crate::sys::stops;
 use std::ffi::{c_int, c_void};
 use traces::{FailureKind, Operation};
@@ -279,6 +280,15 @@ pub(crate) fn deliver_outside(site: u64) {
     }
 }
 
+/// The running task is about to wait for a signal, which a child may send: whether the child was faster decides
+/// nothing.
+fn await_children(site: u64) {
+    if children::are_there() {
+        children::give_time(has_outside);
+        deliver_outside(site);
+    }
+}
+
 /// Sends a signal to the process.
 pub(crate) fn send_to_process(signal: i32, information: Information, site: u64) -> i64 {
     if signal == 0 {
@@ -322,6 +332,17 @@ pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
     if timeout != 0 && !clock::is_span(timeout) {
         return -i64::from(libc::EINVAL);
     }
+    await_children(site);
+    let of_children = bit(libc::SIGCHLD);
+    if timeout == 0
+        && children::are_there()
+        && set & of_children != 0
+        && pending() & of_children == 0
+        && action(libc::SIGCHLD).handler == libc::SIG_DFL as u64
+    {
+        // The kernel discards it.
+        outcome::unsupported("a wait for SIGCHLD without a handler", site);
+    }
     let task = world().task();
     let gate = if timeout == 0 { Gate::Signalled(set) } else { Gate::Open };
     task.interrupts.set(Interrupted::Always);
@@ -356,6 +377,7 @@ pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
 
 /// `sigsuspend`, and `pause` with the current mask: waits with this mask until a handler has run.
 pub(crate) fn suspend(mask: u64, site: u64) -> i64 {
+    await_children(site);
     let task = world().task();
     let before = task.mask.replace(mask);
     let outside = task.masked_outside.replace(before);

@@ -11,6 +11,8 @@ pub(crate) fn wait(point: impl FnOnce()) {
     let outside = &world().outside;
     outside.set(outside.get() + 1);
     point();
+    // The gate may lead to a wait on the stack of the call, which ends now.
+    world().task().set_gate(Gate::Open);
     outside.set(outside.get().saturating_sub(1));
 }
 

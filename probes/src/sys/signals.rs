@@ -157,6 +157,11 @@ pub(crate) fn take_outside() -> u64 {
     }
 }
 
+/// Whether a signal came from outside since [`take_outside`].
+pub(crate) fn has_outside() -> bool {
+    OUTSIDE.load(Relaxed) != 0
+}
+
 /// The action with which the kernel is to treat a signal for which the program has this one.
 pub(crate) fn for_kernel(action: Action) -> Action {
     const DEFAULT: u64 = libc::SIG_DFL as u64;

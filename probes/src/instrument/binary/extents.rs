@@ -81,10 +81,8 @@ pub(super) fn several(
         Measure::Polled(count) => {
             let first = register(operand.base);
             for at in 0..register(count).min(MOST) {
-                if first >= LOWEST
-                    && let Some(word) = open_file(peek(first + 8 * at, 4))
-                {
-                    each(word, 8);
+                if first >= LOWEST {
+                    open_files::each_word(peek(first + 8 * at, 4), each);
                 }
             }
         }
@@ -94,13 +92,12 @@ pub(super) fn several(
                     let set = register(ARGUMENTS[usize::from(set)]);
                     set >= LOWEST && peek(set + descriptor / 8, 1) >> (descriptor % 8) & 1 != 0
                 };
-                if (1..4).any(is_in)
-                    && let Some(word) = open_file(descriptor)
-                {
-                    each(word, 8);
+                if (1..4).any(is_in) {
+                    open_files::each_word(descriptor, each);
                 }
             }
         }
+        Measure::Descriptor(number) => open_files::each_word(register(number), each),
         Measure::Descriptors => {
             let (start, size) = open_files::all();
             each(start, size);

@@ -57,7 +57,9 @@ pub(crate) fn names_change() -> bool {
 fn variables(modules: &[(Image, bool)]) -> impl Fn(&CStr) -> Option<u64> {
     let own: Vec<&Image> = modules.iter().map(|(image, _)| image).filter(|i| i.is_own()).collect();
     move |name| {
-        own.iter().find(|image| image.mentions(name))?;
+        // By `putenv`, strings of the program become a part of the environment.
+        let by_call = |image: &&Image| name == c"environ" && image.mentions(c"putenv");
+        own.iter().find(|image| image.mentions(name) || by_call(image))?;
         modules.iter().find_map(|(image, _)| image.variable(name))
     }
 }

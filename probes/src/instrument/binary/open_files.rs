@@ -27,6 +27,17 @@ pub(crate) fn open_file(descriptor: u64) -> Option<u64> {
     Some(word(lowest(descriptor as u32 as i32)))
 }
 
+/// The words of a descriptor's open file and of the descriptor itself, which another task may close or let lead
+/// to another file; none if output there is captured.
+pub(super) fn each_word(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
+    let Some(file) = open_file(descriptor) else { return };
+    each(file, 8);
+    let own = word(descriptor as u32 as i32);
+    if own != file {
+        each(own, 8);
+    }
+}
+
 /// The lowest descriptor that leads to the same file, or to the same open file.
 pub(crate) fn lowest(descriptor: i32) -> i32 {
     let Some(status) = status(descriptor) else { return descriptor };

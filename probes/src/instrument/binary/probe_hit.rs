@@ -10,7 +10,6 @@ use crate::instrument::binary::effective_address::{address, word_at};
 use crate::instrument::binary::extents::several;
 use crate::instrument::binary::lanes;
 use crate::instrument::binary::monitored::{plain, synchronise};
-use crate::instrument::binary::open_files::open_file;
 use crate::instrument::binary::operand::{LOWEST, Measure, NONE, Operand, Search, Target, When};
 use crate::instrument::binary::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
 use crate::instrument::binary::targets;
@@ -393,6 +392,7 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         | Measure::StandardStream
         | Measure::Polled(_)
         | Measure::Selected(_)
+        | Measure::Descriptor(_)
         | Measure::Descriptors
         | Measure::Path
         | Measure::Slot(_)
@@ -411,7 +411,6 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         }
         Measure::WideString(number) => wide_length(register(number), u64::MAX),
         Measure::BoundedWideString(number, most) => wide_length(register(number), register(most)),
-        Measure::Descriptor(number) => return open_file(register(number)).map(|word| (word, 8)),
         Measure::BoundedString(base, most) if register(base) < LOWEST || register(most) == 0 => 0,
         Measure::BoundedString(base, most) => {
             let text = register(base) as *const std::ffi::c_char;
