@@ -102,7 +102,11 @@ fn effect(effect: &str) -> String {
             Some((number, value)) => format!("{} is {value}", argument(number)),
             None if condition.contains('!') => {
                 let (number, range) = condition.split_once('!').expect("?N!LOW-HIGH");
-                format!("{} is not {}", argument(number), range.replace('-', " to "))
+                let range = match range.split_once('-') {
+                    Some((low, high)) if low == high => low.to_owned(),
+                    _ => range.replace('-', " to "),
+                };
+                format!("{} is not {range}", argument(number))
             }
             None => {
                 let (number, bits) = condition.split_once('&').expect("?N=V or ?N&B");
