@@ -93,14 +93,14 @@ CASE(shut_down, address_pair(), shutdown(ends[1], SHUT_WR), , recv(fd, text, 1, 
 CASE(peeked, address_pair(), send_bytes(1), recv(fd, text, 1, 0), recv(fd, text, 1, MSG_DONTWAIT | MSG_PEEK) == 1)
 CASE(bytes_in_socket, address_pair(), send_bytes(1), recv(fd, text, 1, 0), waiting(fd) == 1)
 CASE(bytes_unsent, address_pair(), send_bytes(1), recv(fd, text, 1, 0), (ioctl(ends[1], TIOCOUTQ, text), text[0] | text[1]))
-CASE(name_of_socket, fd = socket(AF_UNIX, SOCK_STREAM, 0), bind(fd, (struct sockaddr *)&local, 10), , name_size() > 2)
-CASE(listening, (fd = socket(AF_UNIX, SOCK_STREAM, 0), bind(fd, (struct sockaddr *)&local, 10)), listen(fd, 1), ,
+CASE(name_of_socket, (own_name(), fd = socket(AF_UNIX, SOCK_STREAM, 0)), bind(fd, (struct sockaddr *)&local, local_size), , name_size() > 2)
+CASE(listening, (own_name(), fd = socket(AF_UNIX, SOCK_STREAM, 0), bind(fd, (struct sockaddr *)&local, local_size)), listen(fd, 1), ,
      option(SOL_SOCKET, SO_ACCEPTCONN))
-CASE(peer_of_socket, (fd = socket(AF_UNIX, SOCK_DGRAM, 0), other = socket(AF_UNIX, SOCK_DGRAM, 0),
-     bind(other, (struct sockaddr *)&local, 10)), connect(fd, (struct sockaddr *)&local, 10), ,
+CASE(peer_of_socket, (own_name(), fd = socket(AF_UNIX, SOCK_DGRAM, 0), other = socket(AF_UNIX, SOCK_DGRAM, 0),
+     bind(other, (struct sockaddr *)&local, local_size)), connect(fd, (struct sockaddr *)&local, local_size), ,
      getpeername(fd, (struct sockaddr *)&found, &(socklen_t){sizeof found}) == 0)
-CASE(bound_address, (fd = socket(AF_UNIX, SOCK_DGRAM, 0), other = socket(AF_UNIX, SOCK_DGRAM, 0)),
-     bind(other, (struct sockaddr *)&local, 10), close(other), connect(fd, (struct sockaddr *)&local, 10) == 0)
+CASE(bound_address, (own_name(), fd = socket(AF_UNIX, SOCK_DGRAM, 0), other = socket(AF_UNIX, SOCK_DGRAM, 0)),
+     bind(other, (struct sockaddr *)&local, local_size), close(other), connect(fd, (struct sockaddr *)&local, local_size) == 0)
 
 /* Files and directories */
 CASE(exists, , close(file("new")), unlink("new"), there("new"))

@@ -407,7 +407,15 @@ static void address_pair(void)
 }
 
 
-static struct sockaddr_un local = {.sun_family = AF_UNIX, .sun_path = "\0heddle"}, found;
+static struct sockaddr_un local = {.sun_family = AF_UNIX}, found;
+static socklen_t local_size;
+
+/* A name that no other process binds at the same time. */
+static void own_name(void)
+{
+    int len = snprintf(local.sun_path + 1, sizeof local.sun_path - 1, "heddle%d", getpid());
+    local_size = offsetof(struct sockaddr_un, sun_path) + 1 + len;
+}
 static cpu_set_t set;
 static uid_t ids[3];
 static struct servent *service;
