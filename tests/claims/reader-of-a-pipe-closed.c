@@ -1,4 +1,4 @@
-// A thread closes the end of a pipe that nobody else reads from: a write after that is answered with a signal.
+// A thread closes the end of a pipe that no other thread reads from: a write after that is answered with a signal.
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

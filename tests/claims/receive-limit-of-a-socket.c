@@ -1,4 +1,4 @@
-// SO_RCVTIMEO limits the wait for something that nobody sends: the call ends, and nothing waits for ever.
+// SO_RCVTIMEO limits the wait for something that no thread sends: the call ends, and nothing waits forever.
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>

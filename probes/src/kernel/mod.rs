@@ -27,6 +27,7 @@ pub(crate) mod readiness;
 pub(crate) mod signal_action;
 pub(crate) mod signal_calls;
 pub(crate) mod signal_delivery;
+pub(crate) mod signal_waits;
 pub(crate) mod splices;
 pub(crate) mod syscalls;
 pub(crate) mod system_v;

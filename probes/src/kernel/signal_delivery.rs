@@ -8,10 +8,8 @@
 
 use crate::detect::access;
 use crate::instrument::binary::calls;
-use crate::kernel::children;
 use crate::kernel::signal_calls::{action, expect_handler, is_harmless, set_action, visit_action};
 use crate::schedule::scheduler::{self, point};
-use crate::state::clock;
 use crate::state::end::End;
 use crate::state::locks::semaphore;
 use crate::state::outcome;
@@ -19,13 +17,12 @@ use crate::state::pending_signals::{self, Information, To};
 use crate::state::root::root;
 use crate::state::task::{ALERT_SIGNAL, ALERT_UNTOUCHED, Gate, Interrupted, Lifecycle, Task};
 use crate::state::world::{on_fiber, world};
-use crate::steps::record;
 use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
-use crate::sys::signals::{Action, has_outside, take_outside};
+use crate::sys::signals::{Action, take_outside};
 use crate::sys::stops;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use traces::{FailureKind, Operation};
 
 const SA_NODEFER: u64 = libc::SA_NODEFER as u64;
@@ -280,15 +277,6 @@ pub(crate) fn deliver_outside(site: u64) {
     }
 }
 
-/// The running task is about to wait for a signal, which a child may send: whether the child was faster decides
-/// nothing.
-fn await_children(site: u64) {
-    if children::are_there() {
-        children::give_time(has_outside);
-        deliver_outside(site);
-    }
-}
-
 /// Sends a signal to the process.
 pub(crate) fn send_to_process(signal: i32, information: Information, site: u64) -> i64 {
     if signal == 0 {
@@ -326,106 +314,13 @@ pub(crate) fn pending() -> u64 {
     world().task().pending.get() | world().pending.get()
 }
 
-/// `sigtimedwait`: waits until one of the signals of `set` is pending, and takes it. With a time
-/// limit the task is always enabled.
-pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
-    if timeout != 0 && !clock::is_span(timeout) {
-        return -i64::from(libc::EINVAL);
-    }
-    await_children(site);
-    let of_children = bit(libc::SIGCHLD);
-    if timeout == 0
-        && children::are_there()
-        && set & of_children != 0
-        && pending() & of_children == 0
-        && action(libc::SIGCHLD).handler == libc::SIG_DFL as u64
-    {
-        // The kernel discards it.
-        outcome::unsupported("a wait for SIGCHLD without a handler", site);
-    }
-    let task = world().task();
-    let gate = if timeout == 0 { Gate::Signalled(set) } else { Gate::Open };
-    task.interrupts.set(Interrupted::Always);
-    let until = match timeout {
-        0 => 0,
-        _ => clock::now().saturating_add(clock::nanoseconds(timeout)),
-    };
-    if timeout != 0 {
-        clock::limit_monotonic(until);
-        task.limited_wait.set(set);
-    }
-    crate::primitives::cancel::point(Operation::SignalWait, 0, site, gate);
-    task.interrupts.set(Interrupted::Never);
-    crate::primitives::cancel::act_if_due();
-    if task.interrupted.replace(false) {
-        return -i64::from(libc::EINTR);
-    }
-    if let Some((signal, information)) = pending_signals::take_any(set) {
-        if info != 0 {
-            // SAFETY: the caller of `sigtimedwait` passes a valid `siginfo_t` or null.
-            unsafe { information.write(signal, info) };
-        }
-        record::value(signal as u64);
-        return i64::from(signal);
-    }
-    if timeout != 0 {
-        clock::reach_monotonic(until);
-    }
-    record::value(libc::EAGAIN as u64);
-    -i64::from(libc::EAGAIN)
-}
-
-/// `sigsuspend`, and `pause` with the current mask: waits with this mask until a handler has run.
-pub(crate) fn suspend(mask: u64, site: u64) -> i64 {
-    await_children(site);
-    let task = world().task();
-    let before = task.mask.replace(mask);
-    let outside = task.masked_outside.replace(before);
-    if mask_changed() != Interrupted::Never {
-        // A signal that the old mask blocked ends the wait before it begins.
-        task.mask.set(before);
-        task.masked_outside.set(outside);
-        mask_changed();
-        return -i64::from(libc::EINTR);
-    }
-    task.interrupts.set(Interrupted::Always);
-    crate::primitives::cancel::point(Operation::SignalWait, 0, site, Gate::NEVER);
-    task.interrupts.set(Interrupted::Never);
-    task.interrupted.set(false);
-    task.mask.set(before);
-    task.masked_outside.set(outside);
-    crate::primitives::cancel::act_if_due();
-    mask_changed();
-    -i64::from(libc::EINTR)
-}
-
-fn answer(result: i64) -> c_int {
+/// The result of a library function for that of a system call.
+pub(crate) fn answer(result: i64) -> c_int {
     if result < 0 {
         set_errno(-result as c_int);
         return -1;
     }
     result as c_int
-}
-
-/// glibc reports `SI_USER` from these functions for both `kill` and `pthread_kill`.
-fn with_glibc_code(answer: i64, info: u64) -> i64 {
-    if answer > 0 && info != 0 {
-        // SAFETY: the wait succeeded, so `info` is the program's `siginfo_t`, which `wait_for`
-        // filled in.
-        unsafe {
-            let code = (info as *mut i32).add(2);
-            if *code == libc::SI_TKILL {
-                *code = libc::SI_USER;
-            }
-        }
-    }
-    answer
-}
-
-/// The first word of a `sigset_t`; Linux uses no more.
-fn set_at(set: *const c_void) -> u64 {
-    // SAFETY: callers of the interposed functions pass a valid `sigset_t`.
-    unsafe { *set.cast::<u64>() }
 }
 
 interpose! {
@@ -462,52 +357,5 @@ interpose! {
             return unsafe { real!(raise(signal) as fn(c_int) -> c_int) };
         }
         answer(send_to_task(world().current.get(), signal, Information::BY_TASK, site()))
-    }
-
-    fn sigwait(set: *const c_void, signal: *mut c_int) -> c_int {
-        if !on_fiber() {
-            return unsafe { real!(sigwait(set, signal)
-                as fn(*const c_void, *mut c_int) -> c_int) };
-        }
-        loop {
-            // `sigwait` never returns `EINTR` (POSIX).
-            match wait_for(set_at(set), 0, 0, site()) {
-                taken @ 1.. => {
-                    unsafe { signal.write(taken as c_int) };
-                    return 0;
-                }
-                interrupted if interrupted == -i64::from(libc::EINTR) => {}
-                error => return -error as c_int,
-            }
-        }
-    }
-
-    fn sigwaitinfo(set: *const c_void, info: u64) -> c_int {
-        if !on_fiber() {
-            return unsafe { real!(sigwaitinfo(set, info) as fn(*const c_void, u64) -> c_int) };
-        }
-        answer(with_glibc_code(wait_for(set_at(set), info, 0, site()), info))
-    }
-
-    fn sigtimedwait(set: *const c_void, info: u64, timeout: u64) -> c_int {
-        if !on_fiber() {
-            return unsafe { real!(sigtimedwait(set, info, timeout)
-                as fn(*const c_void, u64, u64) -> c_int) };
-        }
-        answer(with_glibc_code(wait_for(set_at(set), info, timeout, site()), info))
-    }
-
-    fn sigsuspend(mask: *const c_void) -> c_int {
-        if !on_fiber() {
-            return unsafe { real!(sigsuspend(mask) as fn(*const c_void) -> c_int) };
-        }
-        answer(suspend(set_at(mask), site()))
-    }
-
-    fn pause() -> c_int {
-        if !on_fiber() {
-            return unsafe { real!(pause() as fn() -> c_int) };
-        }
-        answer(suspend(world().task().mask.get(), site()))
     }
 }

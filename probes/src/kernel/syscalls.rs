@@ -7,7 +7,7 @@ use crate::kernel::signal_calls::{last_moment, serve_action, sigaltstack};
 use crate::kernel::timer::descriptor;
 use crate::kernel::{
     children, descriptor_order, direct_calls, exit, file_lock, forks, ipc, messages, opening,
-    output, random, readiness, signal_delivery, splices, thread_list, time, transfer,
+    output, random, readiness, signal_delivery, signal_waits, splices, thread_list, time, transfer,
 };
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
@@ -167,14 +167,14 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
             own_processor(args[0] as *mut u32, args[1] as *mut u32);
             0
         }
-        libc::SYS_pause => signal_delivery::suspend(world().task().mask.get(), site),
+        libc::SYS_pause => signal_waits::suspend(world().task().mask.get(), site),
         libc::SYS_rt_sigsuspend => {
             // SAFETY: the caller of `rt_sigsuspend` passes a valid signal set.
-            signal_delivery::suspend(unsafe { *(args[0] as *const u64) }, site)
+            signal_waits::suspend(unsafe { *(args[0] as *const u64) }, site)
         }
         libc::SYS_rt_sigtimedwait => {
             // SAFETY: the caller of `rt_sigtimedwait` passes a valid signal set.
-            signal_delivery::wait_for(unsafe { *(args[0] as *const u64) }, args[1], args[2], site)
+            signal_waits::wait_for(unsafe { *(args[0] as *const u64) }, args[1], args[2], site)
         }
         libc::SYS_rt_sigqueueinfo if args[0] as i64 == own_process() => {
             // SAFETY: the caller passes a valid `siginfo_t`; the value is at offset 24, behind the
