@@ -170,6 +170,27 @@ fn unconditional(effect: &str) -> String {
             };
             format!("{} {files}", access(kind))
         }
+        Some(("takes", of)) => {
+            let (number, len) = of.strip_suffix(']').and_then(|of| of.split_once('[')).expect("N[M]");
+            format!(
+                "reads at most as many bytes as {} says from the open file of {}",
+                argument(len),
+                argument(number)
+            )
+        }
+        Some(("gives", number)) => format!("writes to the open file of {}", argument(number)),
+        Some(("closes", number)) => {
+            format!("closes the descriptor in {}", argument(number))
+        }
+        Some(("key", of)) => {
+            let (number, kind) = of.rsplit_once(':').expect("key:N:KIND");
+            let keys = match number {
+                "all" => "which keys there are".into(),
+                "deleted" => "the keys that were deleted".into(),
+                number => format!("which key {} is", argument(number)),
+            };
+            format!("{} {keys}, in a program that deletes keys", access(kind))
+        }
         Some(("slot", of)) => {
             let (number, kind) = of.rsplit_once(':').expect("slot:N:KIND");
             format!("{} the descriptor in {} and its duplicates", access(kind), argument(number))

@@ -6,6 +6,7 @@
 use crate::debugger::session;
 use crate::executions::own_memory::{self, MANAGER_STACK};
 use crate::fiber::switch::{self, Parked};
+use crate::instrument::binary::open_files;
 use crate::instrument::monitoring;
 use crate::kernel::children;
 use crate::kernel::left_files;
@@ -330,6 +331,7 @@ pub(crate) fn begin_execution() {
     time::begin();
     pass::begin();
     syscalls::begin();
+    open_files::begin();
     left_files::begin();
     system_v::begin();
 }

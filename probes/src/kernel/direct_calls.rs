@@ -34,9 +34,9 @@ pub(crate) fn observe(number: i64, args: [u64; 6], site: u64) {
             | libc::SYS_write
             | libc::SYS_pwrite64
             | libc::SYS_sendto
-    ) && let Some(word) = open_files::open_file(args[0])
-    {
-        access(word, 8, number != libc::SYS_pread64, site);
+    ) {
+        let writes = number != libc::SYS_pread64;
+        open_files::each_file(args[0], &mut |word, size| access(word, size, writes, site));
     }
     match number {
         libc::SYS_read | libc::SYS_pread64 | libc::SYS_recvfrom => {
@@ -200,9 +200,7 @@ fn mapped(number: i64, args: [u64; 6], site: u64) {
 fn changes_mappings(number: i64, args: [u64; 6], site: u64) {
     match number {
         libc::SYS_mmap if args[3] as i32 & libc::MAP_ANONYMOUS == 0 => {
-            if let Some(word) = open_files::open_file(args[4]) {
-                access(word, 8, false, site);
-            }
+            open_files::each_file(args[4], &mut |word, size| access(word, size, false, site));
         }
         libc::SYS_munmap | libc::SYS_mremap => {
             let mut mapping = 0;

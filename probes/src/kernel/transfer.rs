@@ -6,6 +6,7 @@
 //! `RWF_NOWAIT`, and where a kernel does not know that for pipes, a page is written at a time, which
 //! never blocks while the pipe is ready.
 
+use crate::instrument::binary::open_files;
 use crate::kernel::descriptor_kind::{Kind, describe, kind, may_wait};
 use crate::kernel::park::Blocking;
 use crate::kernel::pass::{pass, pass_as};
@@ -132,16 +133,21 @@ fn to_pipe(number: i64, args: [u64; 6], site: u64) -> i64 {
         return pass(number, args);
     }
     let mut call = Blocking::new(args[0], libc::POLLOUT, site);
+    // How much goes on at once. What there is room for at first does; after a wait each page may be the last one
+    // before the next read.
+    let mut most = usize::MAX;
     loop {
-        let mut one = libc::pollfd { fd: args[0] as i32, events: libc::POLLOUT, revents: 0 };
-        // SAFETY: the kernel writes only to `one`.
-        unsafe { raw::call!(libc::SYS_poll, &raw mut one, 1, 0) };
-        if one.revents & libc::POLLERR != 0 {
+        let mut found = room(args[0]);
+        if most == PAGE && found != 0 {
+            open_files::goes_on(args[0], site);
+            found = room(args[0]);
+        }
+        if found & libc::POLLERR != 0 {
             // The kernel would send the signal to the process, and not to the task.
             broken(site);
             return call.result(BROKEN);
         }
-        let is_ready = one.revents & libc::POLLOUT != 0;
+        let is_ready = found & libc::POLLOUT != 0;
         let is_small = number == libc::SYS_write && args[2] as usize <= PAGE;
         if call.done == 0 && !(is_small && is_ready) && !may_wait(args[0]) {
             let answer = pass(number, args);
@@ -151,18 +157,23 @@ fn to_pipe(number: i64, args: [u64; 6], site: u64) -> i64 {
             point(Operation::Yield, 0, site, Gate::Open);
             return pass(number, args);
         }
+        // Nothing has checked the parts of `writev` yet.
+        let limit = if call.done == 0 && number != libc::SYS_write { usize::MAX } else { most };
         let answer = match call.done {
             0 if is_small => match is_ready {
                 true => return pass(number, args),
                 false => AGAIN,
             },
-            _ => pass_as(number, args, || part_to_pipe(args[0], data, call.done, is_ready)),
+            _ => {
+                pass_as(number, args, || part_to_pipe(args[0], (data, call.done), limit, is_ready))
+            }
         };
         match answer {
             AGAIN => {
                 if let Err(result) = call.wait() {
                     return result;
                 }
+                most = PAGE;
             }
             ..=0 => return if call.done > 0 { call.result(0) } else { answer },
             _ => {
@@ -177,14 +188,22 @@ fn to_pipe(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
 }
 
-/// Writes what the pipe takes now, from `done` on.
-fn part_to_pipe(descriptor: u64, data: Data, done: usize, is_ready: bool) -> i64 {
+/// What a poll finds at the end of a pipe to which a task writes.
+fn room(descriptor: u64) -> i16 {
+    let mut one = libc::pollfd { fd: descriptor as i32, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: the kernel writes only to `one`.
+    unsafe { raw::call!(libc::SYS_poll, &raw mut one, 1, 0) };
+    one.revents
+}
+
+/// Writes what the pipe takes now, from `done` on, and at most `most` bytes.
+fn part_to_pipe(descriptor: u64, (data, done): (Data, usize), most: usize, is_ready: bool) -> i64 {
     const HERE: i64 = -1;
     let mut parts = [NO_PART; WINDOW];
     let (from, count) = match done {
-        0 => (data.parts, data.count),
-        // SAFETY: something was written, so the kernel has read the array.
-        _ => (parts.as_ptr() as u64, rest(unsafe { data.all() }, done, usize::MAX, &mut parts)),
+        0 if most == usize::MAX => (data.parts, data.count),
+        // SAFETY: something was written, so the kernel has read the array; or it is the caller's, of one part.
+        _ => (parts.as_ptr() as u64, rest(unsafe { data.all() }, done, most, &mut parts)),
     };
     // SAFETY: the program's own data, which the kernel checks.
     let answer = unsafe {

@@ -3,6 +3,7 @@
 //! glibc stores the values, in each task's own block. The runtime stores only the destructors, to
 //! run them at the end of a fiber, of which glibc does not know.
 
+use crate::instrument::binary::keys;
 use crate::state::task::Task;
 use crate::state::world::{on_fiber, world};
 use crate::sys::interpose::interpose;
@@ -122,6 +123,7 @@ interpose! {
 
     fn pthread_key_delete(key: u32) -> c_int {
         note(key, 0);
+        keys::delete(key);
         unsafe { real!(pthread_key_delete(key) as fn(u32) -> c_int) }
     }
 
@@ -137,6 +139,7 @@ interpose! {
 
     fn tss_delete(key: u32) -> () {
         note(key, 0);
+        keys::delete(key);
         unsafe { real!(tss_delete(key) as fn(u32) -> ()) }
     }
 

@@ -5,6 +5,7 @@
 //! is represented by a word of the runtime, so that everything that follows from accesses (conflicts,
 //! scheduling points, dependences) follows for it as well.
 
+use crate::instrument::binary::keys;
 use crate::instrument::binary::operand::{Measure, NONE, Operand, When};
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -189,7 +190,7 @@ impl Catalogue {
                     writes: kind.contains('w'),
                     ..NOTHING
                 }),
-                Some(("state", of)) if of.starts_with("keys:") && !self.deletes_keys => {}
+                Some(("key", _)) if !self.deletes_keys => {}
                 Some(("var", of)) => effects.operands.extend(self.of_variable(of)),
                 Some((access, of)) => effects.operands.push(self.operand(access, of)?),
             }
@@ -209,10 +210,11 @@ impl Catalogue {
 
     fn operand(&self, access: &str, of: &str) -> Option<Operand> {
         let (kind, of) = match access {
-            "state" | "fd" | "slot" | "file" | "path" => {
+            "state" | "fd" | "slot" | "file" | "path" | "key" => {
                 let (of, kind) = of.rsplit_once(':')?;
                 (kind, of)
             }
+            "takes" | "gives" | "closes" => ("w", of),
             access => (access, of),
         };
         let mut operand =
@@ -250,6 +252,17 @@ impl Catalogue {
                     operand.base = argument("0")?;
                 }
             }
+            "takes" => {
+                let (from, len) = of.strip_suffix(']')?.split_once('[')?;
+                operand.measure = Measure::Taken { from: argument(from)?, len: argument(len)? };
+            }
+            "gives" => operand.measure = Measure::Given(argument(of)?),
+            "closes" => operand.measure = Measure::Closed(argument(of)?),
+            "key" => match of {
+                "all" => operand.displacement = keys::all(),
+                "deleted" => operand.measure = Measure::DeletedKeys,
+                of => operand.measure = Measure::Key(argument(of)?),
+            },
             "slot" => operand.measure = Measure::Slot(argument(of)?),
             "file" => match of {
                 "in" | "out" => {

@@ -4,11 +4,11 @@
 use crate::detect::access::peek;
 use crate::instrument::binary::calls::report_unexplored;
 use crate::instrument::binary::effective_address::address;
-use crate::instrument::binary::open_files::{self, open_file};
 use crate::instrument::binary::operand::{LOWEST, Measure, Operand};
 use crate::instrument::binary::variable_arguments::{
     ARGUMENTS, Arguments, VariableArguments, length, wide_length,
 };
+use crate::instrument::binary::{keys, open_files};
 use crate::instrument::binary::{printed, scan};
 use crate::state::world::world;
 
@@ -98,16 +98,21 @@ pub(super) fn several(
             }
         }
         Measure::Descriptor(number) => open_files::each_word(register(number), each),
+        Measure::Taken { from, len } => {
+            open_files::each_taken(register(from), register(len), each);
+        }
+        Measure::Given(number) => open_files::each_given(register(number), each),
+        Measure::Closed(number) => open_files::each_closed(register(number), each),
+        Measure::Key(number) => each(keys::word(register(number) as u32), 8),
+        Measure::DeletedKeys => keys::deleted().for_each(|word| each(word, 8)),
         Measure::Descriptors => {
             let (start, size) = open_files::all();
             each(start, size);
         }
         Measure::Path => {
             let path = register(operand.base);
-            if path >= LOWEST
-                && let Some(word) = open_files::open_path(path)
-            {
-                each(word, 8);
+            if path >= LOWEST {
+                open_files::each_at_path(path, each);
             }
         }
         Measure::Slot(number) => open_files::may_share(register(number), each),
@@ -171,13 +176,12 @@ fn stream(stream: u64, each: &mut dyn FnMut(u64, u64)) {
     }
     // SAFETY: the program is about to pass the stream to the library.
     let descriptor = unsafe { fileno_unlocked(stream as *mut libc::FILE) };
-    let file = open_file(descriptor as u32 as u64);
-    if descriptor >= 0 && file.is_none() {
+    if descriptor >= 0 && world().is_captured(descriptor as u64) {
         return;
     }
     each(stream, STREAM);
-    if let Some(word) = file.filter(|_| descriptor >= 0) {
-        each(word, 8);
+    if descriptor >= 0 {
+        open_files::each_file(descriptor as u64, each);
     }
 }
 

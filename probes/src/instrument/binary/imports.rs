@@ -306,6 +306,10 @@ fn is_state(operand: &Operand) -> bool {
     matches!(
         operand.measure,
         Measure::Descriptor(_)
+            | Measure::Taken { .. }
+            | Measure::Given(_)
+            | Measure::Closed(_)
+            | Measure::Key(_)
             | Measure::Stream
             | Measure::Polled(_)
             | Measure::Path

@@ -1,10 +1,13 @@
 //! Which open file a call of a library function uses, and the word that represents its state.
 //!
 //! Descriptors that lead to the same file, directory, pipe or connection share a word, so that a write through one
-//! and a read through the other depend on each other: the word of the lowest of them. Closing a descriptor is
-//! an access to that word as well, since afterwards it may be another.
+//! and a read through the other depend on each other: the word of the lowest of them. [`pipes`] have two words.
+//! Closing a descriptor is an access to that word as well, since afterwards it may be another.
 
+use crate::detect::access::{Access, is_in_company, settle_write};
+use crate::instrument::binary::pipes::{self, PIPES};
 use crate::instrument::binary::sockets;
+use crate::schedule::access_points::visit;
 use crate::state::world::world;
 use crate::sys::raw;
 use std::cell::Cell;
@@ -15,33 +18,131 @@ const DESCRIPTORS: usize = 64;
 /// Descriptors below this are never merged, as the standard streams often are one terminal.
 const STANDARD: i32 = 3;
 
-/// The words that represent open files. Nothing is ever written to them.
-static WORDS: [u64; DESCRIPTORS] = [0; DESCRIPTORS];
+/// The words that represent open files and descriptors, and behind them those of pipes: what was written, and what
+/// was taken. Nothing is ever written to them.
+static WORDS: [u64; DESCRIPTORS + 2 * PIPES] = [0; DESCRIPTORS + 2 * PIPES];
 
-/// The word that represents the open file of a descriptor; none if the program's output there is captured for
-/// each task, so that no task observes it.
-pub(crate) fn open_file(descriptor: u64) -> Option<u64> {
+/// The state of an open file.
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// One word.
+    Whole(u64),
+    /// The pipe with this inode, and its words for what was written and for what was taken.
+    Pipe { number: u64, written: u64, taken: u64 },
+}
+
+/// The state of the open file of a descriptor; none if the program's output there is captured for each task, so
+/// that no task observes it.
+fn state(descriptor: u64) -> Option<State> {
     if world().is_captured(u64::from(descriptor as u32)) {
         return None;
     }
-    Some(word(lowest(descriptor as u32 as i32)))
+    let descriptor = descriptor as u32 as i32;
+    let Some(status) = status(descriptor) else { return Some(State::Whole(word(descriptor))) };
+    if status.st_mode & libc::S_IFMT != libc::S_IFIFO {
+        return Some(State::Whole(word(lowest_of(descriptor, &status))));
+    }
+    let number = status.st_ino;
+    let first = pipes::first(number, || lowest_of(descriptor, &status));
+    let index = (first as u32 as usize).min(PIPES - 1);
+    let at = |index: usize| &raw const WORDS[DESCRIPTORS + index] as u64;
+    Some(State::Pipe { number, written: at(index), taken: at(PIPES + index) })
 }
 
-/// The words of a descriptor's open file and of the descriptor itself, which another task may close or let lead
-/// to another file; none if output there is captured.
-pub(super) fn each_word(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
-    let Some(file) = open_file(descriptor) else { return };
-    each(file, 8);
-    let own = word(descriptor as u32 as i32);
-    if own != file {
-        each(own, 8);
+/// The words of a descriptor's open file, for a call that may observe all of its state; none if output there is
+/// captured.
+pub(crate) fn each_file(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
+    match state(descriptor) {
+        None => {}
+        Some(State::Whole(word)) => each(word, 8),
+        Some(State::Pipe { number, written, taken }) => {
+            each(taken, 8);
+            each(written, 8);
+            pipes::forget(number);
+        }
     }
+}
+
+/// The same and the word of the descriptor itself, which another task may close or let lead to another file.
+pub(super) fn each_word(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
+    own(descriptor, state(descriptor), each);
+    each_file(descriptor, each);
+}
+
+/// The words that a read of at most `len` bytes accesses.
+pub(super) fn each_taken(descriptor: u64, len: u64, each: &mut dyn FnMut(u64, u64)) {
+    let found = state(descriptor);
+    own(descriptor, found, each);
+    let Some(State::Pipe { number, written, taken }) = found else {
+        return each_file(descriptor, each);
+    };
+    each(taken, 8);
+    // Other tasks may have run at that point.
+    if !pipes::take(number, len) {
+        each(written, 8);
+        pipes::look(number, descriptor as u32 as i32, len);
+    }
+}
+
+/// The words that a write accesses: one that waits for room writes all in any case.
+pub(super) fn each_given(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
+    let found = state(descriptor);
+    own(descriptor, found, each);
+    match found {
+        Some(State::Pipe { written, .. }) if waits(descriptor) => each(written, 8),
+        _ => each_file(descriptor, each),
+    }
+}
+
+/// The words that closing a descriptor accesses. What is in a pipe stays there.
+pub(super) fn each_closed(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
+    let found = state(descriptor);
+    own(descriptor, found, each);
+    match found {
+        Some(State::Pipe { written, .. }) => each(written, 8),
+        _ => each_file(descriptor, each),
+    }
+}
+
+/// A write to a pipe that had to wait goes on: which reads find what it writes now is a matter of order.
+pub(crate) fn goes_on(descriptor: u64, site: u64) {
+    if is_in_company()
+        && let Some(State::Pipe { written: address, .. }) = state(descriptor)
+    {
+        settle_write();
+        visit(Access { address, size: 8, writes: true, atomic: true, proven: false, site });
+    }
+}
+
+/// The word of a descriptor with this open file, unless it is also that of the file.
+fn own(descriptor: u64, file: Option<State>, each: &mut dyn FnMut(u64, u64)) {
+    let own = word(descriptor as u32 as i32);
+    match file {
+        None => {}
+        Some(State::Whole(file)) if file == own => {}
+        Some(_) => each(own, 8),
+    }
+}
+
+/// Whether a call on the descriptor waits.
+fn waits(descriptor: u64) -> bool {
+    // SAFETY: passes no pointer.
+    let flags = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL) };
+    flags >= 0 && flags & i64::from(libc::O_NONBLOCK) == 0
+}
+
+/// An execution begins.
+pub(crate) fn begin() {
+    pipes::begin();
 }
 
 /// The lowest descriptor that leads to the same file, or to the same open file.
 pub(crate) fn lowest(descriptor: i32) -> i32 {
-    let Some(status) = status(descriptor) else { return descriptor };
-    let same = match file_of(descriptor, &status) {
+    status(descriptor).map_or(descriptor, |status| lowest_of(descriptor, &status))
+}
+
+fn lowest_of(descriptor: i32, status: &libc::stat) -> i32 {
+    let same = match file_of(descriptor, status) {
         Some(file) => first_of(file, descriptor),
         None if DUPLICATES.0.get() => {
             others(descriptor).find(|&other| is_duplicate(other, descriptor))
@@ -112,20 +213,21 @@ pub(super) fn may_share(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
     }
 }
 
-/// The word of the open file with this path; none if no descriptor leads to it.
-pub(super) fn open_path(path: u64) -> Option<u64> {
+/// The words of the open file with this path; none if no descriptor leads to it.
+pub(super) fn each_at_path(path: u64, each: &mut dyn FnMut(u64, u64)) {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the program is about to pass the same path to the kernel, which checks it, and the buffer has the
     // size of the structure.
     let result =
         unsafe { raw::call!(libc::SYS_newfstatat, libc::AT_FDCWD, path, status.as_mut_ptr(), 0) };
     // SAFETY: the kernel has written it.
-    let file =
-        (result == 0).then(|| unsafe { status.assume_init_ref() }).and_then(file_with_path)?;
-    first_of(file, DESCRIPTORS as i32).map(word)
+    let file = (result == 0).then(|| unsafe { status.assume_init_ref() }).and_then(file_with_path);
+    if let Some(descriptor) = file.and_then(|file| first_of(file, DESCRIPTORS as i32)) {
+        each_file(descriptor as u64, each);
+    }
 }
 
-/// The word of the open file with this device and number; none if no descriptor leads to it.
+/// The word of the open file with this device and number, which is no pipe; none if no descriptor leads to it.
 pub(crate) fn open_as(file: File) -> Option<u64> {
     first_of(file, DESCRIPTORS as i32).map(word)
 }

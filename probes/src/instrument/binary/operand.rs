@@ -23,6 +23,16 @@ pub(super) enum Measure {
     Pointed(u8),
     /// The state of the open file whose descriptor is in this register.
     Descriptor(u8),
+    /// The same for a read of as many bytes as the second register says.
+    Taken { from: u8, len: u8 },
+    /// The same for a write.
+    Given(u8),
+    /// The same for a call that closes the descriptor.
+    Closed(u8),
+    /// The key of thread-specific data in this register.
+    Key(u8),
+    /// All such keys that were deleted.
+    DeletedKeys,
     /// The element of a string of bits that has the bit whose number is in this register.
     Bits(u8),
     /// The byte of a table whose index is in the lowest byte of this register.

@@ -393,6 +393,11 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         | Measure::Polled(_)
         | Measure::Selected(_)
         | Measure::Descriptor(_)
+        | Measure::Taken { .. }
+        | Measure::Given(_)
+        | Measure::Closed(_)
+        | Measure::Key(_)
+        | Measure::DeletedKeys
         | Measure::Descriptors
         | Measure::Path
         | Measure::Slot(_)

@@ -1,0 +1,91 @@
+//! What a call on a pipe depends on.
+//!
+//! A pipe has two words. A write, and a close, access the one for what was *written*. A read accesses the one for
+//! what was *taken*, and that for what was written only where its result may depend on it: if the pipe held as
+//! much as the read asks for when the task last looked, no later write can change what it returns. A call that
+//! can observe how full the pipe is (a poll, a call that does not wait) accesses both. So a write and the reads of
+//! what it wrote are as many steps as there are results, and not one for each read.
+
+use crate::state::world::world;
+use crate::sys::raw;
+use std::cell::Cell;
+
+/// The most pipes that are told apart in one execution, and how many words there are of each kind.
+pub(super) const PIPES: usize = 64;
+
+/// A pipe that a call used in the current execution.
+#[derive(Debug, Clone, Copy)]
+struct Pipe {
+    /// The inode.
+    number: u64,
+    /// The lowest descriptor that led to it when it was used first: which one that is does not depend on the
+    /// descriptors that are closed later.
+    first: i32,
+    /// The task that looked last at how much there is, plus one, and how much of that it has not taken yet.
+    left: (u16, u64),
+}
+
+/// The pipes of the current execution.
+struct Seen {
+    all: [Cell<Pipe>; PIPES],
+    count: Cell<usize>,
+}
+
+// SAFETY: the fields are `Cell`s, which hand out no references, and the controlled process has one kernel
+// thread.
+unsafe impl Sync for Seen {}
+
+const NONE: Pipe = Pipe { number: 0, first: 0, left: (0, 0) };
+static SEEN: Seen = Seen { all: [const { Cell::new(NONE) }; PIPES], count: Cell::new(0) };
+
+fn entry(number: u64) -> Option<&'static Cell<Pipe>> {
+    SEEN.all[..SEEN.count.get()].iter().find(|pipe| pipe.get().number == number)
+}
+
+/// An execution begins.
+pub(super) fn begin() {
+    SEEN.count.set(0);
+}
+
+/// The descriptor by which the pipe with this inode is known; `lowest` finds the lowest that leads to it.
+pub(super) fn first(number: u64, lowest: impl FnOnce() -> i32) -> i32 {
+    if let Some(known) = entry(number) {
+        return known.get().first;
+    }
+    let first = lowest();
+    if let Some(next) = SEEN.all.get(SEEN.count.get()) {
+        next.set(Pipe { number, first, left: (0, 0) });
+        SEEN.count.set(SEEN.count.get() + 1);
+    }
+    first
+}
+
+/// Whether the pipe is known to hold this much for the running task, whatever other tasks write. Then the task
+/// takes it.
+pub(super) fn take(number: u64, len: u64) -> bool {
+    let Some(known) = entry(number) else { return false };
+    let pipe = known.get();
+    let holds = pipe.left.0 == world().current.get() + 1 && len <= pipe.left.1;
+    if holds {
+        known.set(Pipe { left: (pipe.left.0, pipe.left.1 - len), ..pipe });
+    }
+    holds
+}
+
+/// The running task looks at how much the pipe holds, and is about to take at most this much.
+pub(super) fn look(number: u64, descriptor: i32, len: u64) {
+    let Some(known) = entry(number) else { return };
+    let mut held = 0i32;
+    // SAFETY: the kernel writes only to the local.
+    let answer = unsafe { raw::call!(libc::SYS_ioctl, descriptor, libc::FIONREAD, &raw mut held) };
+    let held = if answer == 0 { held.max(0) as u64 } else { 0 };
+    let left = (world().current.get() + 1, held.saturating_sub(len));
+    known.set(Pipe { left, ..known.get() });
+}
+
+/// Something other than a read takes from the pipe, or may.
+pub(super) fn forget(number: u64) {
+    if let Some(known) = entry(number) {
+        known.set(Pipe { left: (0, 0), ..known.get() });
+    }
+}
