@@ -184,12 +184,8 @@ fn unconditional(effect: &str) -> String {
         }
         Some(("key", of)) => {
             let (number, kind) = of.rsplit_once(':').expect("key:N:KIND");
-            let keys = match number {
-                "all" => "which keys there are".into(),
-                "deleted" => "the keys that were deleted".into(),
-                number => format!("which key {} is", argument(number)),
-            };
-            format!("{} {keys}, in a program that deletes keys", access(kind))
+            let act = if kind == "r" { "uses" } else { "ends" };
+            format!("{act} the key in {}, in a program that deletes keys", argument(number))
         }
         Some(("slot", of)) => {
             let (number, kind) = of.rsplit_once(':').expect("slot:N:KIND");

@@ -59,7 +59,7 @@ struct Checkpoint {
     world: world::Saved,
     holders: holders::Saved,
     spares: thread::Saved,
-    keys: Vec<u64>,
+    keys: thread_keys::Saved,
     handlers: (u64, u64),
     named: u64,
     wanted: Vec<signals::Action>,

@@ -42,7 +42,7 @@ use traces::wire::{fell_back, state};
 struct Begin {
     world: Saved,
     blocks: usize,
-    keys: Vec<u64>,
+    keys: thread_keys::Saved,
     handlers: (u64, u64),
     named: u64,
     wanted: Vec<signals::Action>,

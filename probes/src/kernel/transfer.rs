@@ -133,13 +133,13 @@ fn to_pipe(number: i64, args: [u64; 6], site: u64) -> i64 {
         return pass(number, args);
     }
     let mut call = Blocking::new(args[0], libc::POLLOUT, site);
-    // How much goes on at once. What there is room for at first does; after a wait each page may be the last one
-    // before the next read.
+    // How much is written at once: at first as much as there is room for; after a wait each page may be the last
+    // one before the next read.
     let mut most = usize::MAX;
     loop {
         let mut found = room(args[0]);
         if most == PAGE && found != 0 {
-            open_files::goes_on(args[0], site);
+            open_files::continues(args[0], site);
             found = room(args[0]);
         }
         if found & libc::POLLERR != 0 {

@@ -3,7 +3,7 @@
 //! glibc stores the values, in each task's own block. The runtime stores only the destructors, to
 //! run them at the end of a fiber, of which glibc does not know.
 
-use crate::instrument::binary::keys;
+use crate::instrument::binary::keys::{self, KEYS};
 use crate::state::task::Task;
 use crate::state::world::{on_fiber, world};
 use crate::sys::interpose::interpose;
@@ -11,7 +11,6 @@ use crate::sys::real::real;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
-const KEYS: usize = 1024;
 /// How many rounds of destructors run while they leave values behind (POSIX).
 const ROUNDS: usize = 4;
 
@@ -40,17 +39,23 @@ fn noted() -> &'static [Cell<u64>] {
     &DESTRUCTORS.noted[..DESTRUCTORS.end.get()]
 }
 
-/// The destructors of all keys.
-pub(crate) fn save() -> Vec<u64> {
-    noted().iter().map(Cell::get).collect()
+/// What is known about all keys: their destructors and their creators.
+pub(crate) struct Saved {
+    destructors: Vec<u64>,
+    creators: Vec<u16>,
+}
+
+pub(crate) fn save() -> Saved {
+    Saved { destructors: noted().iter().map(Cell::get).collect(), creators: keys::save() }
 }
 
 /// Restores what [`save`] returned.
-pub(crate) fn restore(saved: &[u64]) {
+pub(crate) fn restore(saved: &Saved) {
     for (key, noted) in noted().iter().enumerate() {
-        noted.set(saved.get(key).copied().unwrap_or(0));
+        noted.set(saved.destructors.get(key).copied().unwrap_or(0));
     }
-    DESTRUCTORS.end.set(saved.len());
+    DESTRUCTORS.end.set(saved.destructors.len());
+    keys::restore(&saved.creators);
 }
 
 /// A destructor registered with `__cxa_thread_atexit_impl`, in the program's heap.
@@ -116,6 +121,7 @@ interpose! {
             let error = real!(pthread_key_create(key, destructor) as fn(*mut u32, u64) -> c_int);
             if error == 0 {
                 note(*key, destructor);
+                keys::create(*key);
             }
             error
         }
@@ -123,7 +129,6 @@ interpose! {
 
     fn pthread_key_delete(key: u32) -> c_int {
         note(key, 0);
-        keys::delete(key);
         unsafe { real!(pthread_key_delete(key) as fn(u32) -> c_int) }
     }
 
@@ -132,6 +137,7 @@ interpose! {
             let error = real!(tss_create(key, destructor) as fn(*mut u32, u64) -> c_int);
             if error == 0 {
                 note(*key, destructor);
+                keys::create(*key);
             }
             error
         }
@@ -139,7 +145,6 @@ interpose! {
 
     fn tss_delete(key: u32) -> () {
         note(key, 0);
-        keys::delete(key);
         unsafe { real!(tss_delete(key) as fn(u32) -> ()) }
     }
 

@@ -75,8 +75,6 @@ pub(crate) struct World {
     pub(crate) captured: Cell<u64>,
     /// Whether standard input is still the descriptor that the controller provided.
     pub(crate) input: Cell<bool>,
-    /// The keys of thread-specific data that were deleted ([`crate::instrument::binary::keys`]), one bit each.
-    pub(crate) deleted_keys: Cell<u64>,
 }
 
 /// The state that [`World::restore`] restores.
@@ -98,7 +96,6 @@ pub(crate) struct Saved {
     randomness: u64,
     captured: u64,
     input: bool,
-    deleted_keys: u64,
 }
 
 /// The world, shared between all code of the one kernel thread.
@@ -135,7 +132,6 @@ static WORLD: Shared = Shared(World {
     notes_prefix: Cell::new(false),
     captured: Cell::new(0b110),
     input: Cell::new(true),
-    deleted_keys: Cell::new(0),
 });
 
 /// The state of the current execution.
@@ -182,7 +178,6 @@ impl World {
             randomness: self.randomness.get(),
             captured: self.captured.get(),
             input: self.input.get(),
-            deleted_keys: self.deleted_keys.get(),
         }
     }
 
@@ -223,7 +218,6 @@ impl World {
         self.exiting.set(false);
         self.captured.set(saved.captured);
         self.input.set(saved.input);
-        self.deleted_keys.set(saved.deleted_keys);
     }
 
     /// The sizes and guards of the stacks of all tasks but main, in order.

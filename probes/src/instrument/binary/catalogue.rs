@@ -5,7 +5,6 @@
 //! is represented by a word of the runtime, so that everything that follows from accesses (conflicts,
 //! scheduling points, dependences) follows for it as well.
 
-use crate::instrument::binary::keys;
 use crate::instrument::binary::operand::{Measure, NONE, Operand, When};
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -258,11 +257,7 @@ impl Catalogue {
             }
             "gives" => operand.measure = Measure::Given(argument(of)?),
             "closes" => operand.measure = Measure::Closed(argument(of)?),
-            "key" => match of {
-                "all" => operand.displacement = keys::all(),
-                "deleted" => operand.measure = Measure::DeletedKeys,
-                of => operand.measure = Measure::Key(argument(of)?),
-            },
+            "key" => operand.measure = Measure::Key(argument(of)?),
             "slot" => operand.measure = Measure::Slot(argument(of)?),
             "file" => match of {
                 "in" | "out" => {

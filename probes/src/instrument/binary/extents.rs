@@ -104,7 +104,6 @@ pub(super) fn several(
         Measure::Given(number) => open_files::each_given(register(number), each),
         Measure::Closed(number) => open_files::each_closed(register(number), each),
         Measure::Key(number) => each(keys::word(register(number) as u32), 8),
-        Measure::DeletedKeys => keys::deleted().for_each(|word| each(word, 8)),
         Measure::Descriptors => {
             let (start, size) = open_files::all();
             each(start, size);

@@ -1,32 +1,46 @@
-//! The keys of thread-specific data: which key a number is changes when it is deleted, and when it is used again.
+//! The keys of thread-specific data, of which one may be deleted while another task uses it.
+//!
+//! Keys are named by the task that created them. Their numbers depend on the order in which tasks create and
+//! delete others, and as with addresses, a search takes them as they are.
 
 use crate::state::world::world;
+use std::cell::Cell;
 
-/// Keys whose numbers are equal modulo this share a word.
-const KEYS: usize = 64;
+/// As many as the C library has.
+pub(crate) const KEYS: usize = 1024;
+/// Keys of tasks whose numbers are equal modulo this share a word.
+const WORDS: usize = 64;
 
-/// The words that represent the keys, and behind them the one for which numbers there are. Nothing is ever written
-/// to them.
-static WORDS: [u64; KEYS + 1] = [0; KEYS + 1];
+/// The words that represent the keys. Nothing is ever written to them.
+static WORD: [u64; WORDS] = [0; WORDS];
+
+/// The task that created each key.
+struct Creators([Cell<u16>; KEYS]);
+
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for Creators {}
+
+static CREATORS: Creators = Creators([const { Cell::new(0) }; KEYS]);
 
 /// The word of a key.
 pub(super) fn word(key: u32) -> u64 {
-    &raw const WORDS[key as usize % KEYS] as u64
+    let creator = CREATORS.0.get(key as usize).map_or(0, Cell::get);
+    &raw const WORD[usize::from(creator) % WORDS] as u64
 }
 
-/// The word for which numbers there are: which one a new key has depends on those that were deleted before.
-pub(super) fn all() -> u64 {
-    &raw const WORDS[KEYS] as u64
+/// The running task created a key.
+pub(crate) fn create(key: u32) {
+    if let Some(creator) = CREATORS.0.get(key as usize) {
+        creator.set(world().current.get());
+    }
 }
 
-/// A task deletes a key.
-pub(crate) fn delete(key: u32) {
-    let deleted = &world().deleted_keys;
-    deleted.set(deleted.get() | 1 << (key as usize % KEYS));
+/// The creators of all keys.
+pub(crate) fn save() -> Vec<u16> {
+    CREATORS.0.iter().map(Cell::get).collect()
 }
 
-/// The words of the keys that were deleted: a new key may have the number of one of them.
-pub(super) fn deleted() -> impl Iterator<Item = u64> {
-    let deleted = world().deleted_keys.get();
-    (0..KEYS as u32).filter(move |key| deleted >> key & 1 != 0).map(word)
+/// Restores what [`save`] returned.
+pub(crate) fn restore(saved: &[u16]) {
+    CREATORS.0.iter().zip(saved).for_each(|(creator, &was)| creator.set(was));
 }

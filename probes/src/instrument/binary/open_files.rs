@@ -104,8 +104,8 @@ pub(super) fn each_closed(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
     }
 }
 
-/// A write to a pipe that had to wait goes on: which reads find what it writes now is a matter of order.
-pub(crate) fn goes_on(descriptor: u64, site: u64) {
+/// A write to a pipe that had to wait continues: which reads find what it writes now is a matter of order.
+pub(crate) fn continues(descriptor: u64, site: u64) {
     if is_in_company()
         && let Some(State::Pipe { written: address, .. }) = state(descriptor)
     {

@@ -31,8 +31,6 @@ pub(super) enum Measure {
     Closed(u8),
     /// The key of thread-specific data in this register.
     Key(u8),
-    /// All such keys that were deleted.
-    DeletedKeys,
     /// The element of a string of bits that has the bit whose number is in this register.
     Bits(u8),
     /// The byte of a table whose index is in the lowest byte of this register.

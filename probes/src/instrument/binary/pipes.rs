@@ -10,7 +10,7 @@ use crate::state::world::world;
 use crate::sys::raw;
 use std::cell::Cell;
 
-/// The most pipes that are told apart in one execution, and how many words there are of each kind.
+/// The most pipes that are distinguished in one execution, and how many words there are of each kind.
 pub(super) const PIPES: usize = 64;
 
 /// A pipe that a call used in the current execution.

@@ -397,7 +397,6 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         | Measure::Given(_)
         | Measure::Closed(_)
         | Measure::Key(_)
-        | Measure::DeletedKeys
         | Measure::Descriptors
         | Measure::Path
         | Measure::Slot(_)
