@@ -133,13 +133,15 @@ fn to_pipe(number: i64, args: [u64; 6], site: u64) -> i64 {
         return pass(number, args);
     }
     let mut call = Blocking::new(args[0], libc::POLLOUT, site);
-    // How much is written at once: at first as much as there is room for; after a wait each page may be the last
-    // one before the next read.
-    let mut most = usize::MAX;
+    let mut waited = false;
     loop {
         let mut found = room(args[0]);
-        if most == PAGE && found != 0 {
-            open_files::continues(args[0], site);
+        // At first as much is written as there is room for.
+        let mut most = usize::MAX;
+        if waited && found != 0 {
+            if open_files::continues(args[0], site) {
+                most = PAGE;
+            }
             found = room(args[0]);
         }
         if found & libc::POLLERR != 0 {
@@ -170,10 +172,11 @@ fn to_pipe(number: i64, args: [u64; 6], site: u64) -> i64 {
         };
         match answer {
             AGAIN => {
+                open_files::waits_for_room(args[0], call.done);
                 if let Err(result) = call.wait() {
                     return result;
                 }
-                most = PAGE;
+                waited = true;
             }
             ..=0 => return if call.done > 0 { call.result(0) } else { answer },
             _ => {

@@ -104,14 +104,24 @@ pub(super) fn each_closed(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
     }
 }
 
-/// A write to a pipe that had to wait continues: which reads find what it writes now is a matter of order.
-pub(crate) fn continues(descriptor: u64, site: u64) {
-    if is_in_company()
-        && let Some(State::Pipe { written: address, .. }) = state(descriptor)
-    {
+/// A write to a pipe, of which this much is done, begins to wait for room.
+pub(crate) fn waits_for_room(descriptor: u64, done: usize) {
+    if let Some(State::Pipe { number, .. }) = state(descriptor) {
+        pipes::wait(number, descriptor as u32 as i32, done as u64);
+    }
+}
+
+/// A write to a pipe that had to wait continues: which reads find what it writes now is a matter of order. Whether
+/// it writes a page only.
+pub(crate) fn continues(descriptor: u64, site: u64) -> bool {
+    let Some(State::Pipe { number, written: address, .. }) = state(descriptor) else {
+        return false;
+    };
+    if is_in_company() {
         settle_write();
         visit(Access { address, size: 8, writes: true, atomic: true, proven: false, site });
     }
+    pipes::is_fine(number)
 }
 
 /// The word of a descriptor with this open file, unless it is also that of the file.

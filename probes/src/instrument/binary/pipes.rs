@@ -5,6 +5,10 @@
 //! much as the read asks for when the task last looked, no later write can change what it returns. A call that
 //! can observe how full the pipe is (a poll, a call that does not wait) accesses both. So a write and the reads of
 //! what it wrote are as many steps as there are results, and not one for each read.
+//!
+//! A writer that waits for room may continue after any read that makes some. While each read makes room for a page
+//! at most, it continues page by page, and the reads need not be steps for that. After any other read it fills all
+//! the room at once, as the kernel does, and the reads that follow are steps.
 
 use crate::state::world::world;
 use crate::sys::raw;
@@ -23,6 +27,8 @@ struct Pipe {
     first: i32,
     /// The task that looked last at how much there is, plus one, and how much of that it has not taken yet.
     left: (u16, u64),
+    /// Whether a call may have made room for several pages since a writer began to wait.
+    coarse: bool,
 }
 
 /// The pipes of the current execution.
@@ -35,7 +41,9 @@ struct Seen {
 // thread.
 unsafe impl Sync for Seen {}
 
-const NONE: Pipe = Pipe { number: 0, first: 0, left: (0, 0) };
+const NONE: Pipe = Pipe { number: 0, first: 0, left: (0, 0), coarse: false };
+/// The size of a part of a pipe that is used again when all of it was read.
+const PAGE: u64 = 4096;
 static SEEN: Seen = Seen { all: [const { Cell::new(NONE) }; PIPES], count: Cell::new(0) };
 
 fn entry(number: u64) -> Option<&'static Cell<Pipe>> {
@@ -54,7 +62,7 @@ pub(super) fn first(number: u64, lowest: impl FnOnce() -> i32) -> i32 {
     }
     let first = lowest();
     if let Some(next) = SEEN.all.get(SEEN.count.get()) {
-        next.set(Pipe { number, first, left: (0, 0) });
+        next.set(Pipe { number, first, ..NONE });
         SEEN.count.set(SEEN.count.get() + 1);
     }
     first
@@ -65,27 +73,44 @@ pub(super) fn first(number: u64, lowest: impl FnOnce() -> i32) -> i32 {
 pub(super) fn take(number: u64, len: u64) -> bool {
     let Some(known) = entry(number) else { return false };
     let pipe = known.get();
-    let holds = pipe.left.0 == world().current.get() + 1 && len <= pipe.left.1;
-    if holds {
-        known.set(Pipe { left: (pipe.left.0, pipe.left.1 - len), ..pipe });
-    }
+    let coarse = pipe.coarse || len > PAGE;
+    let holds = !coarse && pipe.left.0 == world().current.get() + 1 && len <= pipe.left.1;
+    let left = if holds { pipe.left.1 - len } else { 0 };
+    known.set(Pipe { left: (pipe.left.0, left), coarse, ..pipe });
     holds
 }
 
 /// The running task looks at how much the pipe holds, and is about to take at most this much.
 pub(super) fn look(number: u64, descriptor: i32, len: u64) {
     let Some(known) = entry(number) else { return };
+    let left = (world().current.get() + 1, held(descriptor).saturating_sub(len));
+    known.set(Pipe { left, ..known.get() });
+}
+
+/// How many bytes the pipe holds.
+fn held(descriptor: i32) -> u64 {
     let mut held = 0i32;
     // SAFETY: the kernel writes only to the local.
     let answer = unsafe { raw::call!(libc::SYS_ioctl, descriptor, libc::FIONREAD, &raw mut held) };
-    let held = if answer == 0 { held.max(0) as u64 } else { 0 };
-    let left = (world().current.get() + 1, held.saturating_sub(len));
-    known.set(Pipe { left, ..known.get() });
+    if answer == 0 { held.max(0) as u64 } else { 0 }
+}
+
+/// The running task begins to wait for room, after it wrote this much.
+pub(super) fn wait(number: u64, descriptor: i32, done: u64) {
+    if let Some(known) = entry(number) {
+        // What others wrote may be in parts smaller than a page, of which one read frees several.
+        known.set(Pipe { coarse: held(descriptor) > done, ..known.get() });
+    }
+}
+
+/// Whether a writer that waited continues page by page.
+pub(super) fn is_fine(number: u64) -> bool {
+    entry(number).is_some_and(|known| !known.get().coarse)
 }
 
 /// Something other than a read takes from the pipe, or may.
 pub(super) fn forget(number: u64) {
     if let Some(known) = entry(number) {
-        known.set(Pipe { left: (0, 0), ..known.get() });
+        known.set(Pipe { left: (0, 0), coarse: true, ..known.get() });
     }
 }
