@@ -170,15 +170,14 @@ fn unconditional(effect: &str) -> String {
             };
             format!("{} {files}", access(kind))
         }
-        Some(("takes", of)) => {
+        Some((act @ ("takes" | "gives"), of)) => {
             let (number, len) = of.strip_suffix(']').and_then(|of| of.split_once('[')).expect("N[M]");
-            format!(
-                "reads at most as many bytes as {} says from the open file of {}",
-                argument(len),
-                argument(number)
-            )
+            let (len, file) = (argument(len), argument(number));
+            match act {
+                "takes" => format!("reads at most as many bytes as {len} says from the open file of {file}"),
+                _ => format!("writes as many bytes as {len} says to the open file of {file}"),
+            }
         }
-        Some(("gives", number)) => format!("writes to the open file of {}", argument(number)),
         Some(("closes", number)) => {
             format!("closes the descriptor in {}", argument(number))
         }

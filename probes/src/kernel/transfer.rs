@@ -366,6 +366,9 @@ pub(crate) fn receive(number: i64, args: [u64; 6], site: u64) -> i64 {
             if let Err(result) = call.wait() {
                 return result;
             }
+            if number == libc::SYS_read {
+                open_files::looks_again(args[0], args[2], site);
+            }
             continue;
         }
         let (at, len) = (args[1] + call.done as u64, args[2].wrapping_sub(call.done as u64));

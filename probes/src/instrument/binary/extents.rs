@@ -101,7 +101,9 @@ pub(super) fn several(
         Measure::Taken { from, len } => {
             open_files::each_taken(register(from), register(len), each);
         }
-        Measure::Given(number) => open_files::each_given(register(number), each),
+        Measure::Given { to, len } => {
+            open_files::each_given(register(to), register(len), each);
+        }
         Measure::Closed(number) => open_files::each_closed(register(number), each),
         Measure::Key(number) => each(keys::word(register(number) as u32), 8),
         Measure::Descriptors => {

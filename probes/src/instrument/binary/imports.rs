@@ -307,7 +307,7 @@ fn is_state(operand: &Operand) -> bool {
         operand.measure,
         Measure::Descriptor(_)
             | Measure::Taken { .. }
-            | Measure::Given(_)
+            | Measure::Given { .. }
             | Measure::Closed(_)
             | Measure::Key(_)
             | Measure::Stream

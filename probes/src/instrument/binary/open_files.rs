@@ -78,18 +78,38 @@ pub(super) fn each_taken(descriptor: u64, len: u64, each: &mut dyn FnMut(u64, u6
     };
     each(taken, 8);
     // Other tasks may have run at that point.
-    if !pipes::take(number, len) {
+    let known = pipes::take(number, len);
+    let at = descriptor as u32 as i32;
+    // A read that waits looks again when that is over.
+    let looks =
+        |at| !waits(descriptor) || !pipes::is_empty(at) && !pipes::finds_all(number, at, len);
+    if !known && (len == 0 || looks(at)) {
         each(written, 8);
-        pipes::look(number, descriptor as u32 as i32, len);
+        pipes::look(number, at, len);
     }
 }
 
-/// The words that a write accesses: one that waits for room writes all in any case.
-pub(super) fn each_given(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
+/// A read that waited for the pipe, if it is one, looks again: which writes it finds is a matter of order, unless
+/// that does not change what it returns.
+pub(crate) fn looks_again(descriptor: u64, len: u64, site: u64) {
+    let Some(State::Pipe { number, written: address, .. }) = state(descriptor) else { return };
+    let at = descriptor as u32 as i32;
+    if is_in_company() && !pipes::finds_all(number, at, len) {
+        settle_write();
+        visit(Access { address, size: 8, writes: true, atomic: true, proven: false, site });
+        pipes::look(number, at, len);
+    }
+}
+
+/// The words that a write of `len` bytes accesses: one that waits for room writes all in any case.
+pub(super) fn each_given(descriptor: u64, len: u64, each: &mut dyn FnMut(u64, u64)) {
     let found = state(descriptor);
     own(descriptor, found, each);
     match found {
-        Some(State::Pipe { written, .. }) if waits(descriptor) => each(written, 8),
+        Some(State::Pipe { number, written, .. }) if waits(descriptor) => {
+            each(written, 8);
+            pipes::give(number, len);
+        }
         _ => each_file(descriptor, each),
     }
 }

@@ -26,7 +26,7 @@ pub(super) enum Measure {
     /// The same for a read of as many bytes as the second register says.
     Taken { from: u8, len: u8 },
     /// The same for a write.
-    Given(u8),
+    Given { to: u8, len: u8 },
     /// The same for a call that closes the descriptor.
     Closed(u8),
     /// The key of thread-specific data in this register.

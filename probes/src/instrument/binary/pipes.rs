@@ -2,7 +2,8 @@
 //!
 //! A pipe has two words. A write, and a close, access the one for what was *written*. A read accesses the one for
 //! what was *taken*, and that for what was written only where its result may depend on it: if the pipe held as
-//! much as the read asks for when the task last looked, no later write can change what it returns. A call that
+//! much as the read asks for when the task last looked, no later write can change what it returns. Nor can one
+//! where all writes are of a multiple of what the read asks for: it waits, or finds all of that. A call that
 //! can observe how full the pipe is (a poll, a call that does not wait) accesses both. So a write and the reads of
 //! what it wrote are as many steps as there are results, and not one for each read.
 //!
@@ -29,6 +30,8 @@ struct Pipe {
     left: (u16, u64),
     /// Whether a call may have made room for several pages since a writer began to wait.
     coarse: bool,
+    /// The greatest common divisor of the sizes of all writes.
+    grain: u64,
 }
 
 /// The pipes of the current execution.
@@ -41,7 +44,7 @@ struct Seen {
 // thread.
 unsafe impl Sync for Seen {}
 
-const NONE: Pipe = Pipe { number: 0, first: 0, left: (0, 0), coarse: false };
+const NONE: Pipe = Pipe { number: 0, first: 0, left: (0, 0), coarse: false, grain: 0 };
 /// The size of a part of a pipe that is used again when all of it was read.
 const PAGE: u64 = 4096;
 static SEEN: Seen = Seen { all: [const { Cell::new(NONE) }; PIPES], count: Cell::new(0) };
@@ -73,10 +76,10 @@ pub(super) fn first(number: u64, lowest: impl FnOnce() -> i32) -> i32 {
 pub(super) fn take(number: u64, len: u64) -> bool {
     let Some(known) = entry(number) else { return false };
     let pipe = known.get();
-    let coarse = pipe.coarse || len > PAGE;
-    let holds = !coarse && pipe.left.0 == world().current.get() + 1 && len <= pipe.left.1;
+    let is_fine = !pipe.coarse && len <= PAGE;
+    let holds = is_fine && pipe.left.0 == world().current.get() + 1 && len <= pipe.left.1;
     let left = if holds { pipe.left.1 - len } else { 0 };
-    known.set(Pipe { left: (pipe.left.0, left), coarse, ..pipe });
+    known.set(Pipe { left: (pipe.left.0, left), ..pipe });
     holds
 }
 
@@ -84,7 +87,38 @@ pub(super) fn take(number: u64, len: u64) -> bool {
 pub(super) fn look(number: u64, descriptor: i32, len: u64) {
     let Some(known) = entry(number) else { return };
     let left = (world().current.get() + 1, held(descriptor).saturating_sub(len));
-    known.set(Pipe { left, ..known.get() });
+    // A read of more than a page may free several.
+    let coarse = known.get().coarse || len > PAGE;
+    known.set(Pipe { left, coarse, ..known.get() });
+}
+
+/// Whether no order of the writes so far, and none that are to come, changes what a read of this much returns,
+/// which waits while the pipe is empty.
+pub(super) fn finds_all(number: u64, descriptor: i32, len: u64) -> bool {
+    let Some(pipe) = entry(number).map(Cell::get).filter(|pipe| !pipe.coarse) else {
+        return false;
+    };
+    let held = held(descriptor);
+    let is_small = (1..=PAGE).contains(&len);
+    len == 1 || is_small && held >= len && held % len == 0 && pipe.grain % len == 0
+}
+
+/// A task is about to write this much.
+pub(super) fn give(number: u64, len: u64) {
+    if let Some(known) = entry(number) {
+        // A larger write may be made in parts of any size.
+        let len = if len > PAGE { 1 } else { len };
+        let (mut grain, mut rest) = (known.get().grain, len);
+        while rest > 0 {
+            (grain, rest) = (rest, grain % rest);
+        }
+        known.set(Pipe { grain, ..known.get() });
+    }
+}
+
+/// Whether the pipe holds nothing.
+pub(super) fn is_empty(descriptor: i32) -> bool {
+    held(descriptor) == 0
 }
 
 /// How many bytes the pipe holds.
@@ -111,6 +145,6 @@ pub(super) fn is_fine(number: u64) -> bool {
 /// Something other than a read takes from the pipe, or may.
 pub(super) fn forget(number: u64) {
     if let Some(known) = entry(number) {
-        known.set(Pipe { left: (0, 0), coarse: true, ..known.get() });
+        known.set(Pipe { left: (0, 0), coarse: true, grain: 1, ..known.get() });
     }
 }

@@ -394,7 +394,7 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         | Measure::Selected(_)
         | Measure::Descriptor(_)
         | Measure::Taken { .. }
-        | Measure::Given(_)
+        | Measure::Given { .. }
         | Measure::Closed(_)
         | Measure::Key(_)
         | Measure::Descriptors
