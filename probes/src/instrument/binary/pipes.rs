@@ -100,7 +100,8 @@ pub(super) fn finds_all(number: u64, descriptor: i32, len: u64) -> bool {
     };
     let held = held(descriptor);
     let is_small = (1..=PAGE).contains(&len);
-    len == 1 || is_small && held >= len && held % len == 0 && pipe.grain % len == 0
+    len == 1
+        || is_small && held >= len && held.is_multiple_of(len) && pipe.grain.is_multiple_of(len)
 }
 
 /// A task is about to write this much.
