@@ -27,7 +27,8 @@ pub use control::command::{
 pub use control::runner;
 pub use error::Error;
 pub use explain::{
-    bisect, blocked, graph, lock_cycle, locks, realign, source, step_index, task_status, verdict,
+    bisect, blocked, graph, library_calls, lock_cycle, locks, realign, source, step_index,
+    task_status, verdict,
 };
 pub use launch::{FollowedChild, WorkingFiles, build, doctor, preflight, runtime, this_build};
 pub use options::{

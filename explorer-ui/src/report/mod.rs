@@ -1,11 +1,13 @@
 //! Traces and reports as text for people. Pure functions: no terminal, no file.
 
+pub(crate) mod calls;
 pub mod columns;
 pub mod diff;
 pub mod doctor;
 pub mod explain;
 pub mod failure;
 pub mod filter;
+pub mod folds;
 pub mod forecast;
 pub(crate) mod json_output;
 pub(crate) mod json_text;

@@ -1,6 +1,6 @@
 //! Names of tasks, objects and code locations, as reports print them.
 
-use crate::report::text::clean;
+use crate::report::text::{clean, clip, width};
 use std::collections::HashMap;
 use traces::{Execution, Frame, ObjectLocation, Site, TaskId, Trace};
 
@@ -21,6 +21,38 @@ fn short(function: &str) -> &str {
     let last = function.rsplit("::").next().unwrap_or(function);
     let whole = function.len() <= 24 || last.is_empty() || last.contains('>');
     if whole { function } else { last }
+}
+
+/// [`task_title`] in at most this many cells: modules of a function's name are cut first.
+pub(crate) fn short_title(trace: &Trace, task: TaskId, cells: usize, cut: &str) -> String {
+    let title = task_title(trace, task);
+    let own = title.split_once(' ').map_or("", |(_, name)| name);
+    if width(&title) <= cells {
+        return title;
+    }
+    let number = task.to_string();
+    let room = cells.saturating_sub(width(&number) + 1);
+    clip(&format!("{number} {}", short_name(own, room, cut)), cells, cut)
+}
+
+/// A name of an object or a function in at most this many cells. What says least is cut first:
+/// modules, and what follows the number of a heap block.
+pub(crate) fn short_name(name: &str, cells: usize, cut: &str) -> String {
+    if width(name) <= cells {
+        return name.to_owned();
+    }
+    let mut rest = match name.strip_prefix("heap block ") {
+        Some(number) => number.split(' ').next().unwrap_or(number),
+        None => name,
+    };
+    while width(rest) > cells {
+        // Modules only: no part of a type argument, which a bracket precedes.
+        match rest.find("::").filter(|&at| !rest[..at].contains(['<', '[', '(', ' '])) {
+            Some(at) => rest = &rest[at + 2..],
+            None => break,
+        }
+    }
+    clip(rest, cells, cut)
 }
 
 /// The enabled tasks as text: `T0 T2`.
@@ -64,6 +96,26 @@ impl<'a> SiteNames<'a> {
             None if site.offset == 0 => String::new(),
             Some(Some(frame)) => clean(&frame.place()),
             _ => clean(&self.execution.unnamed_place(site)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short_name;
+
+    #[test]
+    fn what_says_least_is_cut_first() {
+        for (name, cells, wanted) in [
+            ("app::bank::TOTAL", 20, "app::bank::TOTAL"),
+            ("app::bank::TOTAL", 12, "bank::TOTAL"),
+            ("app::bank::TOTAL", 5, "TOTAL"),
+            ("app::bank::TOTAL", 4, "TOT~"),
+            ("heap block #30 (40 bytes) at queue.c:9", 30, "#30"),
+            ("Map<a::Key, b::Value>", 10, "Map<a::Ke~"),
+            ("queue->length", 8, "queue->~"),
+        ] {
+            assert_eq!(short_name(name, cells, "~"), wanted, "{name}");
         }
     }
 }

@@ -1,11 +1,15 @@
 //! The rows of a schedule, independent of their layout.
 
-use crate::report::names::{SiteNames, object_name, site_name};
+use crate::report::calls::{Calls, is_internal};
+use crate::report::folds::{Run, What, runs};
+use crate::report::names::{SiteNames, object_name, short_name, site_name};
 use crate::report::style::Glyphs;
-use crate::report::text::{clip, count, width};
+use crate::report::text::{clean, clip, count, width};
+use replay_core::library_calls::SiteCall;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use traces::primitives::Value;
-use traces::{Execution, Operation, Site, Step, TaskId, Trace};
+use traces::{ObjectKind, Operation, Site, Step, TaskId, Trace};
 
 /// The kind of switch before a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +66,7 @@ impl Cell {
         let clipped = |operation: &str, least: usize| {
             let excess = width(&join(operation, &self.object)).saturating_sub(cells);
             let object = width(&self.object).saturating_sub(excess).max(least);
-            join(operation, &clip(&self.object, object, cut))
+            join(operation, &short_name(&self.object, object, cut))
         };
         let fits = |label: &String| width(label) <= cells;
         let is_access = matches!(self.sign.as_str(), "R" | "W" | "M");
@@ -136,7 +140,7 @@ pub fn for_each_row(
 ) {
     let execution = &trace.execution;
     let reader = Reader::new(trace);
-    let silent = selection.fold.map(|least| silent_runs(execution, least.max(2)));
+    let folded = selection.fold.map(|least| runs(execution, &reader.calls, least.max(2)));
     let preemptions = execution.preemptions();
     let mut next_preemption = preemptions.iter().peekable();
     let mut before: Option<TaskId> = None;
@@ -152,18 +156,11 @@ pub fn for_each_row(
         if !selection.contains(index) || index < folded_until {
             return;
         }
-        let cell = match silent.as_ref().and_then(|runs| runs.get(&index)) {
-            Some(&length) => {
-                folded_until = index + length;
-                Cell {
-                    task: step.task,
-                    sign: glyphs.fold.to_owned(),
-                    operation: count(length as u64, "step"),
-                    object: String::new(),
-                    value: String::new(),
-                    site: String::new(),
-                    failed: false,
-                }
+        let run = folded.as_ref().and_then(|runs| runs.get(&index));
+        let cell = match run {
+            Some(run) => {
+                folded_until = index + run.length;
+                reader.run_cell(trace, index, *run, glyphs)
             }
             None => reader.cell(trace, index, glyphs),
         };
@@ -181,6 +178,7 @@ pub struct Reader {
     places: HashMap<Site, String>,
     data: HashMap<u64, Vec<(u32, u32)>>,
     failed: Option<usize>,
+    calls: Calls,
 }
 
 impl Reader {
@@ -204,7 +202,7 @@ impl Reader {
             .filter(|failure| failure.waits.is_empty())
             .and_then(|failure| failure.task)
             .and_then(|task| execution.steps.iter().rposition(|step| step.task == task));
-        Reader { places, data, failed }
+        Reader { places, data, failed, calls: Calls::of(execution) }
     }
 
     /// Whether the execution failed in this step.
@@ -248,14 +246,129 @@ impl Reader {
     pub fn cell(&self, trace: &Trace, index: usize, glyphs: &Glyphs) -> Cell {
         let step = &trace.execution.steps[index];
         let failed = self.is_failed(index);
+        let (asked, name) = self.words(step, index);
         Cell {
             task: step.task,
-            sign: if failed { "!".to_owned() } else { sign(step.operation, glyphs).to_owned() },
-            operation: step.operation.name().to_owned(),
+            sign: if failed { "!".to_owned() } else { sign(asked, glyphs).to_owned() },
+            operation: name.unwrap_or_else(|| asked.name().to_owned()),
             object: object_name(trace, step.object).unwrap_or_default(),
-            value: self.value(trace, index),
+            // The value of a lock's word says nothing to users of the lock.
+            value: match self.calls.lock_step(index) {
+                Some(_) => String::new(),
+                None => self.value(trace, index),
+            },
             site: self.places.get(&step.site).cloned().unwrap_or_default(),
             failed,
+        }
+    }
+
+    /// What user code asked for in a step, and the name of the library function if that has no
+    /// operation of its own.
+    fn words(&self, step: &Step, index: usize) -> (Operation, Option<String>) {
+        if let Some(operation) = self.calls.lock_step(index) {
+            return (operation, None);
+        }
+        let call = match self.calls.at(step.site) {
+            Some(SiteCall::Call(call)) if is_internal(step.operation) => call,
+            _ => return (step.operation, None),
+        };
+        match call.operation {
+            // A single step of a lock that does not complete an operation: an attempt that failed,
+            // or a part of a wait.
+            Some(operation) if operation.description().object != ObjectKind::Memory => {
+                let woke = step.operation == Operation::FutexWake;
+                let wakes = matches!(operation, Operation::Signal | Operation::Broadcast);
+                (if woke && wakes { operation } else { step.operation }, None)
+            }
+            Some(operation) if step.operation == Operation::Update => (operation, None),
+            None if !call.is_atomic => (step.operation, Some(clean(&call.function))),
+            _ => (step.operation, None),
+        }
+    }
+
+    /// The runs of steps that share a line when steps are folded.
+    #[must_use]
+    pub fn runs(&self, trace: &Trace, least: usize) -> HashMap<usize, Run> {
+        runs(&trace.execution, &self.calls, least)
+    }
+
+    /// The cell of a run of steps of the indexed trace.
+    ///
+    /// # Panics
+    /// If there are no such steps.
+    #[must_use]
+    pub fn run_cell(&self, trace: &Trace, start: usize, run: Run, glyphs: &Glyphs) -> Cell {
+        let first = self.cell(trace, start, glyphs);
+        let steps = start..start + run.length;
+        let failed = self.failed.is_some_and(|failed| steps.contains(&failed));
+        let fold = Cell {
+            sign: if failed { "!" } else { glyphs.fold }.to_owned(),
+            operation: count(run.length as u64, "step"),
+            object: String::new(),
+            value: String::new(),
+            site: String::new(),
+            failed,
+            ..first.clone()
+        };
+        match run.what {
+            What::Silent => fold,
+            What::Library => Cell { operation: count(run.length as u64, "library step"), ..fold },
+            What::Spin { turns } => Cell {
+                operation: format!("spins {}", count(turns as u64, "time")),
+                object: match first.object.is_empty() {
+                    true => String::new(),
+                    false => format!("on {}", first.object),
+                },
+                value: first.value,
+                site: first.site,
+                ..fold
+            },
+            What::Call => self.call_cell(trace, steps, first, failed, glyphs),
+        }
+    }
+
+    /// The cell of the steps of one call of a library function.
+    fn call_cell(
+        &self,
+        trace: &Trace,
+        steps: Range<usize>,
+        first: Cell,
+        failed: bool,
+        glyphs: &Glyphs,
+    ) -> Cell {
+        let all = &trace.execution.steps;
+        let last = steps.end - 1;
+        let asked = match self.calls.at(all[steps.start].site) {
+            Some(SiteCall::Call(call)) => call.operation,
+            _ => None,
+        };
+        let lock = steps.clone().find(|&at| self.calls.lock_step(at).is_some());
+        let completed = lock.and_then(|at| self.calls.lock_step(at));
+        let is_lock = asked.is_some_and(|asked| asked.acquires_lock() || asked.is_shared_lock());
+        let operation = if is_lock { completed.or(asked) } else { asked };
+        // A wait for a condition releases a lock, which is not its object.
+        let object = match lock.filter(|_| is_lock) {
+            Some(at) => object_name(trace, all[at].object).unwrap_or_default(),
+            None => first.object,
+        };
+        let mut value = match all[last].operation {
+            Operation::FutexWait => "waits".to_owned(),
+            _ if is_lock && completed.is_none() => "not yet".to_owned(),
+            Operation::FutexWake => self.value(trace, last),
+            _ => String::new(),
+        };
+        let length = steps.len();
+        value.push_str(if value.is_empty() { "" } else { " " });
+        value.push_str(&format!("{}{length}", glyphs.fold));
+        let own = operation.map_or(first.sign.as_str(), |operation| sign(operation, glyphs));
+        Cell {
+            sign: if failed { "!" } else { own }.to_owned(),
+            operation: operation.map_or(first.operation, |operation| operation.name().to_owned()),
+            object,
+            value,
+            failed,
+            task: first.task,
+            site: first.site,
         }
     }
 }
@@ -335,50 +448,4 @@ fn error_name(value: u64) -> String {
         _ => return signed(value),
     }
     .to_owned()
-}
-
-/// Runs of consecutive silent steps of one task: start and length.
-///
-/// A step is silent if only its own task accesses its object in the whole execution, it neither creates,
-/// starts, joins nor ends a task, and it has no data choice. The first step after a switch is never
-/// silent, so that no switch is hidden.
-pub(crate) fn silent_runs(execution: &Execution, least: usize) -> HashMap<usize, usize> {
-    let mut owners: HashMap<u32, Option<TaskId>> = HashMap::new();
-    for step in &execution.steps {
-        if let Some(object) = step.object {
-            let owner = owners.entry(object).or_insert(Some(step.task));
-            if *owner != Some(step.task) {
-                *owner = None;
-            }
-        }
-    }
-    let silent = |index: usize| {
-        let step = &execution.steps[index];
-        let follows_switch = index == 0 || execution.steps[index - 1].task != step.task;
-        let private = match step.object {
-            Some(object) => owners.get(&object).copied().flatten().is_some(),
-            None => true,
-        };
-        let changes_tasks = matches!(
-            step.operation,
-            Operation::Start
-                | Operation::Create
-                | Operation::Join
-                | Operation::Exit
-                | Operation::ExitNow
-        );
-        let has_choice =
-            execution.data.binary_search_by_key(&(index as u64), |choice| choice.step).is_ok();
-        private && !follows_switch && !changes_tasks && !has_choice
-    };
-    let mut runs = HashMap::new();
-    let mut start = 0;
-    while start < execution.steps.len() {
-        let length = (start..execution.steps.len()).take_while(|&index| silent(index)).count();
-        if length >= least {
-            runs.insert(start, length);
-        }
-        start += length.max(1);
-    }
-    runs
 }

@@ -1,5 +1,6 @@
 //! The verdict on a failing execution in one sentence, and what it is based on.
 
+use crate::report::calls::requested;
 use crate::report::names::{object_name, site_name};
 use crate::report::text::{clean, count};
 use replay_core::bisect::Evidence;
@@ -7,7 +8,7 @@ use replay_core::lock_cycle::Hold;
 use replay_core::runner::NoReturn;
 use replay_core::verdict::{Basis, Moment, Pattern, Verdict};
 use std::cell::RefCell;
-use traces::{Failure, FailureKind, HistoryEvent, Site, Trace};
+use traces::{Failure, FailureKind, HistoryEvent, Operation, Site, Trace};
 
 /// Longer lists of tasks or orders are cut.
 const MAX_LISTED: usize = 4;
@@ -123,7 +124,7 @@ impl Writer<'_> {
             Pattern::Past => self.past().unwrap_or_else(|| self.message()),
             Pattern::Spins(moments) if !moments.is_empty() => {
                 let spin = |moment: &Moment| {
-                    let name = moment.operation.name();
+                    let name = self.operation(moment).name();
                     let object = object_name(self.trace, moment.object).unwrap_or_default();
                     let what = format!("{name} {object}");
                     let place = self.at(Some(moment.site));
@@ -176,7 +177,8 @@ impl Writer<'_> {
     /// One operation, or the first and the last of several.
     fn stretch(&self, (first, last): (Moment, Moment)) -> String {
         // The unlock of a critical section that its lock stands for says nothing more.
-        let section = first.operation.acquires_lock() && last.operation.releases_lock();
+        let (begins, ends) = (self.operation(&first), self.operation(&last));
+        let section = begins.acquires_lock() && ends.releases_lock();
         match first == last || (section && first.object == last.object) {
             true => self.of(first),
             false => format!("{} to {}", self.of(first), self.its(last, first)),
@@ -225,7 +227,7 @@ impl Writer<'_> {
     }
 
     fn what(&self, moment: Moment, known: Option<u32>) -> String {
-        let name = match moment.operation {
+        let name = match self.operation(&moment) {
             operation if operation.acquires_lock() => "critical section",
             operation => operation.name(),
         };
@@ -237,6 +239,11 @@ impl Writer<'_> {
             Some(object) => format!("{name} of {object}"),
             None => name.to_owned(),
         }
+    }
+
+    /// What user code asked for.
+    fn operation(&self, moment: &Moment) -> Operation {
+        requested(&self.trace.execution, moment.site, moment.operation)
     }
 
     fn object(&self, index: Option<u32>) -> String {
@@ -326,11 +333,23 @@ fn never(moment: &Moment) -> &'static str {
 #[must_use]
 pub fn short_message(message: &str) -> String {
     let message = clean(message);
-    let short = |word: &str| match word.rsplit_once('/') {
-        Some((_, name)) if word.starts_with('/') && name.contains(':') => name.to_owned(),
-        _ => word.to_owned(),
+    // `queue.c:9:` and `src/queue.rs:9:5:` are places, `a/b` and `std::x/y` are none.
+    let is_place = |name: &str| {
+        let mut parts = name.split(':');
+        let file = parts.next().is_some_and(|file| file.contains('.'));
+        let line = parts.next().unwrap_or_default();
+        file && !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit())
     };
-    message.split(' ').map(short).collect::<Vec<_>>().join(" ")
+    let words: Vec<&str> = message.split(' ').collect();
+    let short = |(at, word): (usize, &&str)| {
+        // The end of a path with a space does not say where the path begins.
+        let whole = word.starts_with('/') || at == 0 || !words[at - 1].contains('/');
+        match word.rsplit_once('/') {
+            Some((_, name)) if whole && is_place(name) => name.to_owned(),
+            _ => (*word).to_owned(),
+        }
+    };
+    words.iter().enumerate().map(short).collect::<Vec<_>>().join(" ")
 }
 
 fn listed(parts: impl ExactSizeIterator<Item = String>, between: &str) -> String {
@@ -379,6 +398,8 @@ mod tests {
             short_message(message),
             "/home/me/a b/queue.c:9: f: Assertion `x / 2 == y' failed."
         );
+        let message = "thread 'main' panicked at ../app/src/queue.rs:28:5: a/b: not 1";
+        assert_eq!(short_message(message), "thread 'main' panicked at queue.rs:28:5: a/b: not 1");
         let message = "/home/me/queue.c:9: f: Assertion `x / 2 == /dev/null' failed.";
         assert_eq!(short_message(message), "queue.c:9: f: Assertion `x / 2 == /dev/null' failed.");
     }

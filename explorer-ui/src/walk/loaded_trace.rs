@@ -1,6 +1,7 @@
 //! An execution with everything that drawing it needs, computed once.
 
-use crate::report::rows::{Mark, Reader, silent_runs};
+use crate::report::folds::Run;
+use crate::report::rows::{Mark, Reader};
 use crate::report::task_lifetimes::lifetimes;
 use replay_core::graph::{HappensBefore, Relation};
 use replay_core::step_index::StepIndex;
@@ -25,8 +26,8 @@ pub struct LoadedTrace {
     preemptions: Vec<usize>,
     positions: StepIndex,
     lives: Vec<Option<RangeInclusive<usize>>>,
-    silent: HashMap<usize, usize>,
-    /// The first steps of the lines: with one line per step, and with silent sequences folded.
+    runs: HashMap<usize, Run>,
+    /// The first steps of the lines: with one line per step, and with runs folded.
     lines: [Arc<Vec<usize>>; 2],
     choices: Vec<Choice>,
     busy: Busy,
@@ -108,9 +109,9 @@ fn started<'scope, T: Send + 'scope>(
     }
 }
 
-/// The first steps of the lines of a schedule, with these silent sequences folded.
-fn lines(steps: usize, silent: &HashMap<usize, usize>) -> Arc<Vec<usize>> {
-    let folded = |&at: &usize| Some(at + silent.get(&at).copied().unwrap_or(1));
+/// The first steps of the lines of a schedule, with these runs folded.
+fn lines(steps: usize, runs: &HashMap<usize, Run>) -> Arc<Vec<usize>> {
+    let folded = |&at: &usize| Some(at + runs.get(&at).map_or(1, |run| run.length));
     Arc::new(std::iter::successors(Some(0), folded).take_while(|&at| at < steps).collect())
 }
 
@@ -121,23 +122,24 @@ impl LoadedTrace {
         let execution = &trace.execution;
         // These computations are independent. For a short execution, starting threads would take
         // longer.
-        let (reader, graph, positions, lives, silent, verdict) = if is_long(&trace) {
+        let (reader, graph, positions, lives, runs, verdict) = if is_long(&trace) {
             std::thread::scope(|scope| {
                 let graph = started(scope, || HappensBefore::of(execution));
                 let positions = started(scope, || StepIndex::of(&trace));
-                let silent = started(scope, || silent_runs(execution, FOLD));
                 let verdict = started(scope, || verdict::from_recording(&trace));
                 let (reader, lives) = (Reader::new(&trace), lifetimes(&trace));
-                (reader, graph(), positions(), lives, silent(), verdict())
+                let runs = reader.runs(&trace, FOLD);
+                (reader, graph(), positions(), lives, runs, verdict())
             })
         } else {
             let (graph, positions) = (HappensBefore::of(execution), StepIndex::of(&trace));
-            let silent = silent_runs(execution, FOLD);
+            let reader = Reader::new(&trace);
+            let runs = reader.runs(&trace, FOLD);
             let verdict = verdict::from_recording(&trace);
-            (Reader::new(&trace), graph, positions, lifetimes(&trace), silent, verdict)
+            (reader, graph, positions, lifetimes(&trace), runs, verdict)
         };
         let all = lines(execution.steps.len(), &HashMap::new());
-        let folded = if silent.is_empty() { Arc::clone(&all) } else { lines(all.len(), &silent) };
+        let folded = if runs.is_empty() { Arc::clone(&all) } else { lines(all.len(), &runs) };
         LoadedTrace {
             lines: [all, folded],
             reader,
@@ -145,7 +147,7 @@ impl LoadedTrace {
             preemptions: execution.preemptions(),
             positions,
             lives,
-            silent,
+            runs,
             choices: execution.choices().collect(),
             busy: Busy::of(&trace),
             verdict,
@@ -252,16 +254,16 @@ impl LoadedTrace {
         self.positions.locks(&self.trace.execution, step)
     }
 
-    /// The first steps of the lines, with one line per step or with silent sequences folded.
+    /// The first steps of the lines, with one line per step or with runs folded.
     #[must_use]
     pub fn lines(&self, fold: bool) -> Arc<Vec<usize>> {
         Arc::clone(&self.lines[usize::from(fold)])
     }
 
-    /// The number of steps that are folded into the line that begins at this step.
+    /// The run of steps that is folded into the line that begins at this step.
     #[must_use]
-    pub fn folded(&self, step: usize) -> Option<usize> {
-        self.silent.get(&step).copied()
+    pub fn folded(&self, step: usize) -> Option<Run> {
+        self.runs.get(&step).copied()
     }
 
     /// The number of these steps that a task executed; approximate for ranges longer than a screen

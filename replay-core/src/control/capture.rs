@@ -291,6 +291,11 @@ impl Reader<'_> {
         let mut sites: HashMap<(u64, bool), Site> = HashMap::new();
         let mut named: BTreeMap<Site, Vec<Frame>> = BTreeMap::new();
         let mut callers: HashMap<u64, Option<Site>> = HashMap::new();
+        // For each site that replaces those of steps in a library, the function that it calls.
+        let mut callees: BTreeMap<Site, Option<Frame>> = BTreeMap::new();
+        let mut called: HashMap<u64, Option<Frame>> = HashMap::new();
+        // The address in the library nearest to user code.
+        let mut inner = 0;
         for record in records {
             let next = self.execution.steps.len() as u64;
             match record.operation {
@@ -326,17 +331,30 @@ impl Reader<'_> {
                                 .then_some(site)
                         })
                     };
-                    let addresses = [record.object, record.site, record.value];
-                    if let Some(site) = addresses.into_iter().find_map(&mut own) {
+                    for address in [record.object, record.site, record.value] {
+                        let Some(site) = own(address) else {
+                            inner = address;
+                            continue;
+                        };
                         step.site = site;
                         let frames = || user_frames_first(self.symbols.frames(site, false));
                         named.entry(site).or_insert_with(frames);
+                        let callee = called.entry(inner).or_insert_with(|| self.function_at(inner));
+                        let known = callees.entry(site).or_insert_with(|| callee.clone());
+                        // A call through a pointer calls more than one function.
+                        if known.as_ref().map(|it| &it.function)
+                            != callee.as_ref().map(|it| &it.function)
+                        {
+                            *known = None;
+                        }
+                        break;
                     }
                 }
                 code => {
                     let operation = Operation::from_code(code).unwrap_or(Operation::Yield);
                     // The site of a thread's start is its start function; other sites are return addresses.
                     let exact = operation == Operation::Start;
+                    inner = record.site;
                     let site = *sites
                         .entry((record.site, exact))
                         .or_insert_with(|| self.symbols.site(record.site).unwrap_or(UNKNOWN));
@@ -353,7 +371,21 @@ impl Reader<'_> {
                 }
             }
         }
+        for (site, callee) in callees {
+            let Some(frames) = named.get_mut(&site) else { continue };
+            // If library functions were inlined at the site, they made the call.
+            if frames.last().is_some_and(|last| !last.inlined) {
+                frames.extend(callee);
+            }
+        }
         self.execution.places = named.into_iter().collect();
+    }
+
+    /// The function that contains an address, not what is inlined into it there.
+    fn function_at(&self, address: u64) -> Option<Frame> {
+        let site = self.symbols.site(address)?;
+        let function = self.symbols.frames(site, false).pop()?;
+        (!function.function.is_empty()).then_some(function)
     }
 
     /// Resolves the sites of tasks that are blocked or parked at the end. These sites belong to no
@@ -596,7 +628,9 @@ const KINDS: [ObjectKind; 11] = [
 /// Whether a frame is in user code, judged by module path and source path.
 fn is_user_frame(frame: &Frame) -> bool {
     let library = frame.module.starts_with("/lib") || frame.module.starts_with("/usr/lib");
-    !frame.function.is_empty() && !library && !symbols::is_library(&frame.file)
+    // Rust's compiler makes `__rust_try`, which has no source.
+    let generated = frame.function.starts_with("__rust_");
+    !frame.function.is_empty() && !library && !generated && !symbols::is_library(&frame.file)
 }
 
 /// The location in the message of a Rust panic: `src/queue.rs:41:9` becomes `queue.rs:41`.

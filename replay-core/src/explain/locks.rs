@@ -2,6 +2,7 @@
 
 use super::blocked::BlockedBy;
 use super::word_locks::{Change, WordLocks};
+use std::collections::HashMap;
 use std::sync::Arc;
 use traces::order::LocksByTask;
 use traces::{Execution, ObjectLocation, Operation, TaskId};
@@ -20,6 +21,12 @@ pub struct HeldLocks {
     /// The waiting writers that block readers of a read-write lock, with the lock.
     writers: Vec<(u32, TaskId)>,
     words: Arc<WordLocks>,
+    /// The values of these words.
+    values: HashMap<u32, u64>,
+    /// For each task that is inside a function that acquires such a lock, the lock.
+    requested: HashMap<TaskId, u32>,
+    /// The futexes that tasks wait for because they wait for a lock, with the lock.
+    parked: HashMap<u32, u32>,
 }
 
 impl HeldLocks {
@@ -43,11 +50,11 @@ impl HeldLocks {
         self.held.iter().find(|lock| lock.0 == object).map(|&(_, task, since)| (task, since))
     }
 
-    /// The lock that an object belongs to: for the futex of a mutex in a word of memory the word,
+    /// The lock that an object belongs to: for the futex of a lock in a word of memory the word,
     /// otherwise the object itself.
     #[must_use]
     pub fn lock(&self, object: u32) -> u32 {
-        self.words.mutex(object)
+        self.parked.get(&object).copied().unwrap_or_else(|| self.words.lock(object))
     }
 
     pub(super) fn why(
@@ -77,6 +84,33 @@ impl HeldLocks {
     }
 }
 
+/// The steps that acquire or release a lock that is a word of memory, ascending, each with the
+/// operation of the threads library that is the same.
+#[must_use]
+pub fn word_lock_steps(execution: &Execution) -> Vec<(usize, Operation)> {
+    let words = WordLocks::of(execution);
+    if words.is_empty() {
+        return Vec::new();
+    }
+    let mut values = HashMap::new();
+    let steps = execution.steps.iter().enumerate();
+    let change = |(at, step)| Some((at, words.change(step, &mut values)?.1));
+    let changed = steps.filter_map(change);
+    let operation = |(at, change): (usize, Change)| {
+        let object = execution.steps[at].object;
+        let many = object.is_some_and(|word| words.has_readers(word));
+        let operation = match (change, many) {
+            (Change::Acquired, false) => Operation::Lock,
+            (Change::Acquired, true) => Operation::WriteLock,
+            (Change::Shared, _) => Operation::ReadLock,
+            (Change::Released, false) => Operation::Unlock,
+            (Change::Released, true) => Operation::RwUnlock,
+        };
+        (at, operation)
+    };
+    changed.map(operation).collect()
+}
+
 /// Tracks the held locks step by step.
 #[derive(Debug, Clone)]
 pub(super) struct LockTracker {
@@ -94,6 +128,9 @@ impl LockTracker {
                 held: Vec::new(),
                 writers: Vec::new(),
                 words: Arc::new(WordLocks::of(execution)),
+                values: HashMap::new(),
+                requested: HashMap::new(),
+                parked: HashMap::new(),
             },
         }
     }
@@ -101,7 +138,7 @@ impl LockTracker {
     /// Applies a step.
     pub(super) fn take(&mut self, execution: &Execution, at: usize) {
         let done = &execution.steps[at];
-        let HeldLocks { held, writers, words } = &mut self.locks;
+        let HeldLocks { held, writers, words, values, requested, parked } = &mut self.locks;
         self.mutexes.accesses(execution, done);
         match (done.operation, done.object) {
             (Operation::WriteLock, Some(object)) if done.value != 0 => {
@@ -110,11 +147,23 @@ impl LockTracker {
             (Operation::WriteWake, _) => writers.retain(|&(_, task)| task != done.task),
             _ => {}
         }
-        let holder = |object: u32| held.iter().find(|lock| lock.0 == object).map(|lock| lock.1);
-        match words.change(done, done.object.and_then(holder)) {
-            Some((word, Change::Acquired)) => held.push((word, done.task, at)),
-            Some((word, Change::Released)) => held.retain(|lock| lock.0 != word),
+        match words.change(done, values) {
+            Some((word, Change::Acquired | Change::Shared)) => held.push((word, done.task, at)),
+            Some((word, Change::Released)) => {
+                let own = held.iter().position(|lock| (lock.0, lock.1) == (word, done.task));
+                let any = || held.iter().position(|lock| lock.0 == word);
+                own.or_else(any).map(|at| held.remove(at));
+            }
             None => {}
+        }
+        match done.object {
+            _ if !words.is_acquiring(done.site) => drop(requested.remove(&done.task)),
+            Some(word) if words.is_word(word) => drop(requested.insert(done.task, word)),
+            Some(futex) if done.operation == Operation::FutexWait => {
+                parked.remove(&futex);
+                parked.extend(requested.get(&done.task).map(|&word| (futex, word)));
+            }
+            _ => {}
         }
         if done.operation == Operation::Wait {
             // A wait releases its mutex. The step does not record which one if the task holds

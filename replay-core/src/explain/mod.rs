@@ -7,6 +7,7 @@ mod event_numbers;
 #[cfg(test)]
 mod fixtures;
 pub mod graph;
+pub mod library_calls;
 pub mod lock_cycle;
 pub mod locks;
 pub mod realign;

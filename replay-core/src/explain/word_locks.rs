@@ -1,52 +1,119 @@
-//! Mutexes that are words of memory with a futex, as in Rust's standard library.
+//! Locks that are words of memory, as in Rust's standard library and in `parking_lot`.
 //!
-//! The word is 0 while the mutex is free, 1 while it is locked, and 2 while it is locked and other
-//! tasks may wait (Drepper, Futexes Are Tricky, mutex 2). A task sets it to 2 before it waits. A word
-//! counts as a mutex if some task waited for it and everything that tasks did to it follows this
-//! protocol: a counter, a condition variable or a semaphore does not.
+//! What a word is follows from the library functions that acted on it. Without such names, a word
+//! counts as a mutex if some task waited for it and everything that tasks did to it follows the
+//! protocol of a mutex with a futex (0 free, 1 locked, 2 locked and awaited; Drepper, Futexes Are
+//! Tricky, mutex 2): a counter, a condition variable or a semaphore does not.
 
+use super::library_calls::{SiteCall, of_sites};
 use std::collections::{HashMap, HashSet};
-use traces::{Execution, ObjectKind, ObjectLocation, Operation, Step, TaskId};
+use traces::{Execution, ObjectKind, ObjectLocation, Operation, Site, Step, TaskId};
 
-/// What a step does to a mutex.
+/// What a step does to a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     /// Its task acquires it.
     Acquired,
+    /// Its task becomes one of its readers.
+    Shared,
     /// Its task releases it.
     Released,
 }
 
-/// The words of an execution that are mutexes.
+/// How a word represents a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    /// A futex: 0 is free, 1 locked, 2 locked and awaited.
+    Mutex,
+    /// A futex: the lower 30 bits are the number of readers, all of them set for a writer.
+    RwLock,
+    /// A byte, as in `parking_lot`: bit 0 is set while it is locked.
+    SmallMutex,
+    /// A word, as in `parking_lot`: bit 3 for a writer, the number of readers from bit 4 on.
+    SmallRwLock,
+}
+
+impl Protocol {
+    /// Whether one task holds the lock alone.
+    fn is_held(self, word: u64) -> bool {
+        match self {
+            Protocol::Mutex => word != 0,
+            Protocol::RwLock => word & WRITTEN == WRITTEN,
+            Protocol::SmallMutex => word & 1 != 0,
+            Protocol::SmallRwLock => word & 8 != 0,
+        }
+    }
+
+    /// The number of readers.
+    fn readers(self, word: u64) -> u64 {
+        match self {
+            Protocol::Mutex | Protocol::SmallMutex => 0,
+            Protocol::RwLock if self.is_held(word) => 0,
+            Protocol::RwLock => word & WRITTEN,
+            Protocol::SmallRwLock => word >> 4,
+        }
+    }
+
+    /// What changed between two values of the word.
+    fn change(self, before: u64, after: u64) -> Option<Change> {
+        match (self.is_held(before), self.is_held(after)) {
+            (false, true) => Some(Change::Acquired),
+            (true, false) => Some(Change::Released),
+            _ if self.readers(after) > self.readers(before) => Some(Change::Shared),
+            _ if self.readers(after) < self.readers(before) => Some(Change::Released),
+            _ => None,
+        }
+    }
+}
+
+/// The bits of a [`Protocol::RwLock`] that count readers, and that are all set for a writer.
+const WRITTEN: u64 = (1 << 30) - 1;
+
+/// The words of an execution that are locks.
 #[derive(Debug, Default)]
 pub(super) struct WordLocks {
-    /// For each futex of a mutex, the word.
+    /// For each futex of a lock, the word.
     futexes: HashMap<u32, u32>,
-    words: HashSet<u32>,
+    words: HashMap<u32, Protocol>,
+    /// The sites inside functions that acquire locks.
+    acquiring: HashSet<Site>,
 }
 
 impl WordLocks {
     /// Finds them.
     pub(super) fn of(execution: &Execution) -> WordLocks {
+        let mut found = WordLocks::default();
+        let sites = of_sites(execution);
+        let lock_sites: HashMap<Site, LockCall> = sites
+            .into_iter()
+            .filter_map(|(site, call)| match call {
+                SiteCall::Call(call) => Some((site, call.lock?)),
+                SiteCall::Internal => None,
+            })
+            .collect();
         let of_kind = |kind| {
             let objects = execution.objects.iter().enumerate();
             objects.filter(move |(_, it)| it.kind == kind).map(|(at, it)| (at as u32, it.place))
         };
         let futexes: Vec<(u32, ObjectLocation)> = of_kind(ObjectKind::Futex).collect();
-        if futexes.is_empty() {
-            return WordLocks::default();
+        if futexes.is_empty() && lock_sites.is_empty() {
+            return found;
         }
-        let words: HashMap<ObjectLocation, u32> =
+        let memory: HashMap<ObjectLocation, u32> =
             of_kind(ObjectKind::Memory).map(|(object, place)| (place, object)).collect();
-        let word = |(futex, place)| Some((futex, *words.get(&place)?));
-        let mut found = WordLocks {
-            futexes: futexes.into_iter().filter_map(word).collect(),
-            words: HashSet::new(),
-        };
-        found.words = found.futexes.values().copied().collect();
-        let mutexes = found.following_the_protocol(execution);
-        found.futexes.retain(|_, word| mutexes.contains(word));
-        found.words = mutexes;
+        let word = |(futex, place)| Some((futex, *memory.get(&place)?));
+        found.futexes = futexes.into_iter().filter_map(word).collect();
+        found.words = found.futexes.values().map(|&word| (word, Protocol::Mutex)).collect();
+        let mut words: HashMap<u32, Protocol> = found
+            .following_the_protocol(execution)
+            .into_iter()
+            .map(|word| (word, Protocol::Mutex))
+            .collect();
+        words.extend(called_locks(execution, &lock_sites));
+        found.futexes.retain(|_, word| words.contains_key(word));
+        found.words = words;
+        let acquiring = lock_sites.into_iter().filter(|(_, call)| call.acquires);
+        found.acquiring = acquiring.map(|(site, _)| site).collect();
         found
     }
 
@@ -55,6 +122,7 @@ impl WordLocks {
         let mut holders: HashMap<u32, TaskId> = HashMap::new();
         // The last value that each task set a word to.
         let mut set: HashMap<(u32, TaskId), u64> = HashMap::new();
+        let mut values: HashMap<u32, u64> = HashMap::new();
         let (mut awaited, mut wrong) = (HashSet::new(), HashSet::new());
         for step in &execution.steps {
             let Some(object) = step.object else { continue };
@@ -67,15 +135,17 @@ impl WordLocks {
                     awaited.insert(word);
                 }
             }
-            if !self.words.contains(&object) {
+            if !self.words.contains_key(&object) {
                 continue;
             }
             if step.value > 2 || step.operation == Operation::Write {
                 wrong.insert(object);
             }
             let holder = holders.get(&object).copied();
-            match self.change(step, holder) {
-                Some((word, Change::Acquired)) => drop(holders.insert(word, step.task)),
+            match self.change(step, &mut values) {
+                Some((word, Change::Acquired | Change::Shared)) => {
+                    holders.insert(word, step.task);
+                }
                 Some((word, Change::Released)) => {
                     holders.remove(&word);
                     if holder != Some(step.task) {
@@ -91,25 +161,83 @@ impl WordLocks {
         &awaited - &wrong
     }
 
-    /// The mutex that an object belongs to; the object itself if it belongs to none.
-    pub(super) fn mutex(&self, object: u32) -> u32 {
+    /// The lock that an object belongs to; the object itself if it belongs to none.
+    pub(super) fn lock(&self, object: u32) -> u32 {
         self.futexes.get(&object).copied().unwrap_or(object)
     }
 
     /// Whether an object is such a word.
     pub(super) fn is_word(&self, object: u32) -> bool {
-        self.words.contains(&object)
+        self.words.contains_key(&object)
     }
 
-    /// What a step does to a mutex, if the mutex had this holder before.
-    pub(super) fn change(&self, step: &Step, holder: Option<TaskId>) -> Option<(u32, Change)> {
-        let word = step.object.filter(|word| self.words.contains(word))?;
-        match (step.operation, holder, step.value) {
-            (Operation::Update, None, 1..) => Some((word, Change::Acquired)),
-            (Operation::Update, Some(_), 0) => Some((word, Change::Released)),
-            _ => None,
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Whether the lock of a word can have several readers.
+    pub(super) fn has_readers(&self, word: u32) -> bool {
+        matches!(self.words.get(&word), Some(Protocol::RwLock | Protocol::SmallRwLock))
+    }
+
+    /// Whether a site is inside a function that acquires such a lock.
+    pub(super) fn is_acquiring(&self, site: Site) -> bool {
+        self.acquiring.contains(&site)
+    }
+
+    /// What a step does to a lock. `values` has the values of the words before it, and then after.
+    pub(super) fn change(
+        &self,
+        step: &Step,
+        values: &mut HashMap<u32, u64>,
+    ) -> Option<(u32, Change)> {
+        let word = step
+            .object
+            .filter(|_| matches!(step.operation, Operation::Update | Operation::Write))?;
+        let protocol = self.words.get(&word)?;
+        let before = values.insert(word, step.value).unwrap_or(0);
+        Some((word, protocol.change(before, step.value)?))
+    }
+}
+
+/// A site inside a function of a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LockCall {
+    /// How the lock's word represents its state.
+    pub(super) protocol: Protocol,
+    /// Whether the function acquires the lock.
+    pub(super) acquires: bool,
+    /// Whether the site itself accesses the lock's word. Otherwise it calls code that may also
+    /// access other words, such as the queue of waiting threads.
+    pub(super) accesses: bool,
+}
+
+/// The words that functions which acquire locks updated. A word that functions of different kinds
+/// of locks updated is no lock.
+fn called_locks(execution: &Execution, sites: &HashMap<Site, LockCall>) -> HashMap<u32, Protocol> {
+    let mut found: HashMap<u32, Option<Protocol>> = HashMap::new();
+    let mut acquired = HashSet::new();
+    for step in execution.steps.iter().filter(|step| step.operation == Operation::Update) {
+        let (Some(object), Some(call)) = (step.object, sites.get(&step.site)) else { continue };
+        if !call.accesses {
+            continue;
+        }
+        let possible = match call.protocol {
+            Protocol::Mutex => step.value <= 2,
+            Protocol::SmallMutex => step.value <= 3,
+            Protocol::RwLock | Protocol::SmallRwLock => true,
+        };
+        if call.acquires {
+            acquired.insert(object);
+        }
+        let known = found.entry(object).or_insert(Some(call.protocol));
+        if *known != Some(call.protocol) || !possible {
+            *known = None;
         }
     }
+    let locks = found.into_iter().filter(|(object, _)| acquired.contains(object));
+    locks.filter_map(|(object, protocol)| Some((object, protocol?))).collect()
 }
 
 #[cfg(test)]
@@ -121,7 +249,7 @@ mod tests {
     const WORD: u32 = 0;
     const FUTEX: u32 = 1;
 
-    /// Steps on a word: the task, the operation, the value.
+    /// Steps on a word: the task, the operation, the value. All of them are at one site.
     fn execution(steps: &[(u16, Operation, u64)]) -> Execution {
         let place = ObjectLocation::Other(7);
         let object = |kind| Object { kind, place, name: "app::BANK".to_owned() };
@@ -182,5 +310,63 @@ mod tests {
             let execution = execution(steps);
             assert!(holders(&execution).iter().all(Option::is_none), "{steps:?}");
         }
+    }
+
+    /// The execution with its only site inside these functions, the innermost first.
+    fn inside(mut execution: Execution, functions: &[&str]) -> Execution {
+        let frame = |function: &str, file: &str, inlined| traces::Frame {
+            function: function.into(),
+            file: file.into(),
+            inlined,
+            ..traces::Frame::default()
+        };
+        let mut frames = vec![frame("app::work", "/src/app.rs", false)];
+        frames.extend(functions.iter().map(|name| frame(name, "/rustc/0/library/a.rs", true)));
+        execution.places = vec![(execution.steps[0].site, frames)];
+        execution
+    }
+
+    #[test]
+    fn a_word_in_functions_of_a_lock_is_one_without_a_waiting_task() {
+        use Operation::{Read, Update};
+        let names =
+            ["<core::sync::atomic::AtomicU32>::swap", "std::sync::poison::mutex::Mutex<T>::lock"];
+        let steps = [(1, Update, 1), (2, Update, 1), (2, Read, 1), (1, Update, 0), (2, Update, 1)];
+        let one = Some(1);
+        assert_eq!(
+            holders(&inside(execution(&steps), &names)),
+            [None, one, one, one, None, Some(2)]
+        );
+        let arc = [
+            "<core::sync::atomic::AtomicUsize>::fetch_add",
+            "<alloc::sync::Arc<T> as core::clone::Clone>::clone",
+        ];
+        assert!(holders(&inside(execution(&steps), &arc)).iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn readers_and_writers_hold_a_lock() {
+        use Operation::Update;
+        let names =
+            ["<core::sync::atomic::AtomicU32>::swap", "std::sync::poison::rwlock::RwLock<T>::read"];
+        let (waiting, written) = (1 << 31, WRITTEN);
+        let steps = [
+            (1, Update, 1),
+            (2, Update, 2),
+            (3, Update, 2 | waiting),
+            (1, Update, 1 | waiting),
+            (2, Update, waiting),
+            (3, Update, written),
+            (3, Update, 0),
+        ];
+        let execution = inside(execution(&steps), &names);
+        let all = |step| -> Vec<u16> {
+            HeldLocks::before(&execution, step).all().map(|(_, task, _)| task.0).collect()
+        };
+        let held: Vec<Vec<u16>> = (0..=steps.len()).map(all).collect();
+        assert_eq!(
+            held,
+            [vec![], vec![1], vec![1, 2], vec![1, 2], vec![2], vec![], vec![3], vec![]]
+        );
     }
 }

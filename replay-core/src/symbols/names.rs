@@ -63,11 +63,14 @@ fn without_suffixes(name: &str) -> &str {
     &name[..cut.min().unwrap_or(name.len())]
 }
 
-/// Whether a source file belongs to the language's or the C library.
+/// Whether a source file belongs to the language's or the C library, or to a crate that cargo
+/// downloaded.
 #[must_use]
 pub fn is_library(file: &str) -> bool {
     file.starts_with("/rustc/")
         || file.contains("/rustlib/src/rust/library/")
+        || file.contains("/registry/src/")
+        || file.contains("/git/checkouts/")
         || file.starts_with("/usr/include/")
 }
 

@@ -1,5 +1,6 @@
 //! Describes events and code locations, with source text if it is available.
 
+use crate::report::calls::requested;
 use crate::report::names::object_name;
 use crate::report::names::task_title;
 use crate::report::style::{Role, Style};
@@ -148,8 +149,9 @@ impl Describer<'_> {
             return (text, section.body);
         }
         let place = clean(&self.trace.execution.place(event.site));
+        let operation = requested(&self.trace.execution, event.site, event.operation);
         let gap = if what.is_empty() { "" } else { " " };
-        let mut text = format!("{}{gap}{what} at {place}", event.operation.name());
+        let mut text = format!("{}{gap}{what} at {place}", operation.name());
         if let Some(step) = event.step {
             text.push_str(&format!(" (step {})", step + 1));
         } else {

@@ -10,7 +10,7 @@ use traces::{Operation, TaskId};
 /// Which steps are folded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fold {
-    /// Steps that no other task can observe.
+    /// Steps that no other task can observe, calls of library functions, turns of waiting loops.
     #[default]
     Silent,
     /// Also memory accesses between two operations of one task.
@@ -56,7 +56,7 @@ impl Fold {
     #[must_use]
     pub fn what(self) -> &'static str {
         match self {
-            Fold::Silent => "folded: steps that no other task can observe",
+            Fold::Silent => "folded: library calls, spins, steps that no other task can observe",
             Fold::Memory => "folded: memory accesses too",
             Fold::Switches => "folded: one line for each context switch",
             Fold::Nothing => "nothing is folded",
@@ -83,11 +83,11 @@ pub fn lines(
     }
     let steps = &loaded.trace.execution.steps;
     let mut lines = Vec::new();
-    let mut silent_until = 0;
+    let mut run_until = 0;
     for (at, step) in steps.iter().enumerate() {
-        if let Some(length) = loaded.folded(at).filter(|_| at >= silent_until) {
-            silent_until = at + length;
-            // The first step of a silent run starts a line, unless more is folded.
+        if let Some(run) = loaded.folded(at).filter(|_| at >= run_until) {
+            run_until = at + run.length;
+            // The first step of a run starts a line, unless more is folded.
             if fold == Fold::Silent && !hidden.contains(&step.task) {
                 lines.push(at);
                 continue;
@@ -102,9 +102,9 @@ pub fn lines(
             (true, false) | (false, true) => false,
             (false, false) => match fold {
                 Fold::Nothing => false,
-                Fold::Silent => at < silent_until,
+                Fold::Silent => at < run_until,
                 Fold::Memory => {
-                    let quiet = |at: usize| at < silent_until || is_access(steps[at].operation);
+                    let quiet = |at: usize| at < run_until || is_access(steps[at].operation);
                     loaded.mark(at) == Mark::None && quiet(at - 1) && quiet(at)
                 }
                 Fold::Switches => loaded.mark(at) == Mark::None,

@@ -19,7 +19,7 @@ mod values;
 use crate::report::text::{count, fill, width};
 use crate::tui::model::Model;
 use crate::tui::render::layout::areas;
-use crate::tui::render::paint::{heading, paragraph, put};
+use crate::tui::render::paint::{fitted, glyphs, heading, paragraph, put};
 use crate::tui::theme::Role;
 use crate::walk::inspection::InspectionRequest;
 use id::PaneId;
@@ -208,7 +208,16 @@ pub(in crate::tui) fn tab_at(model: &Model, column: u16) -> Option<PaneId> {
 fn laid_out(model: &Model, id: PaneId, inner: Rect) -> Lines {
     let pane = named(id);
     let lines = pane.lines(model, inner.as_size());
-    if pane.wraps() { wrapped(lines, usize::from(inner.width)) } else { lines }
+    let cells = usize::from(inner.width);
+    if pane.wraps() {
+        return wrapped(lines, cells);
+    }
+    let cut = glyphs(model).cut;
+    let is_long = |line: &[(String, Style)]| {
+        line.iter().map(|(text, _)| width(text.trim_end())).sum::<usize>() > cells
+    };
+    let fit = |line: Vec<_>| if is_long(&line) { fitted(line, cells, cut) } else { line };
+    lines.into_iter().map(fit).collect()
 }
 
 /// Whether a pane is displayed.

@@ -4,14 +4,13 @@
 use super::id::PaneId;
 use super::pane::{Lines, Pane, one};
 use super::source_view::View;
-use crate::report::text::{clean, clip, clip_front, fill, width};
+use crate::report::text::{clean, clip_front};
 use crate::tui::model::Model;
 use crate::tui::render::layout::{BESIDE, SOURCE};
-use crate::tui::render::paint::glyphs;
+use crate::tui::render::paint::{fitted, glyphs};
 use crate::tui::theme::Role;
 use crate::walk::place::shown_task;
 use ratatui::layout::Size;
-use ratatui::style::Style;
 
 /// The pane.
 pub(super) struct Source;
@@ -105,24 +104,4 @@ fn side_by_side(model: &Model, columns: Vec<Lines>, cells: usize) -> Lines {
         lines.push(line);
     }
     lines
-}
-
-/// Pieces of text cut or filled to a width.
-fn fitted(pieces: Vec<(String, Style)>, cells: usize, cut: &str) -> Vec<(String, Style)> {
-    let all: usize = pieces.iter().map(|(text, _)| width(text)).sum();
-    let mut used = 0;
-    let mut fitting = Vec::new();
-    for (text, style) in pieces {
-        let room = cells - used;
-        // The sign of the cut needs a column of what would just fit.
-        let ends = used + width(&text) > cells.saturating_sub(usize::from(all > cells));
-        let text = if ends { clip(&(text + " "), room, cut) } else { text };
-        used += width(&text);
-        fitting.push((text, style));
-        if ends {
-            break;
-        }
-    }
-    fitting.push((fill(used, cells), Style::new()));
-    fitting
 }

@@ -1,9 +1,10 @@
 //! The list of tasks: the next step of each, whether it is enabled, and its look-ahead.
 
 use super::paint::{glyphs, heading, put};
-use crate::report::names::task_title;
-use crate::report::names::{object_name, site_name};
+use crate::report::calls::requested;
+use crate::report::names::{object_name, short_name, short_title, site_name};
 use crate::report::text::{clean, clip, fill, grouped, width};
+use crate::report::verdict::short_message;
 use crate::tui::keys::actions::Action;
 use crate::tui::model::Model;
 use crate::tui::theme::Role;
@@ -13,6 +14,8 @@ use replay_core::runner::{BranchState, LookAhead};
 use replay_core::{blocked::BlockedText, task_status::TaskStatus};
 use traces::TaskId;
 
+/// Below this width the names of tasks are shorter.
+const NARROW: u16 = 60;
 /// The minimum width of the look-ahead.
 const OUTLOOK: usize = 24;
 
@@ -22,13 +25,13 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
     }
     let more = if model.looking_ahead { "looking ahead" } else { "" };
     heading(model, buffer, area, "next to run", Role::Title, more);
-    let titles: Vec<String> =
-        model.task_states.iter().map(|one| task_title(&model.loaded().trace, one.task)).collect();
     let cut = glyphs(model).cut;
+    let most = if area.width < NARROW { 14 } else { 18 };
+    let title = |one: &TaskStatus| short_title(&model.loaded().trace, one.task, most, cut);
+    let titles: Vec<String> = model.task_states.iter().map(title).collect();
     let widest = |texts: &[String], most: usize| {
         texts.iter().map(|text| width(text)).max().unwrap_or(0).min(most)
     };
-    let moves: Vec<String> = model.task_states.iter().map(|one| what(model, one)).collect();
     let places: Vec<String> = model
         .task_states
         .iter()
@@ -37,10 +40,12 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
         .collect();
     // In little room the look-ahead matters more than the source location.
     let place_cells = if area.width >= 76 { widest(&places, 24) } else { 0 };
-    let title_cells = widest(&titles, 18);
+    let title_cells = widest(&titles, most);
     // The look-ahead matters more than the end of a long name.
     let beside = 5 + title_cells + 2 + 2 + OUTLOOK;
     let most = usize::from(area.width).saturating_sub(beside).clamp(12, 24);
+    let moves: Vec<String> =
+        model.task_states.iter().map(|one| what(model, one, most, cut)).collect();
     let cells = [title_cells, widest(&moves, most), place_cells];
     if let Some(text) = data(model) {
         let key = model.keys.name_of(Action::OtherData, " ");
@@ -108,11 +113,17 @@ fn data(model: &Model) -> Option<String> {
     Some(format!("the previous {operation} had outcome {taken} of {of}: run the next one"))
 }
 
-/// The next operation of a task.
-fn what(model: &Model, one: &TaskStatus) -> String {
-    let operation = one.operation.map_or("", |operation| operation.name());
-    let target = object_name(&model.loaded().trace, one.object).unwrap_or_default();
+/// The next operation of a task, in at most this many cells.
+fn what(model: &Model, one: &TaskStatus, cells: usize, cut: &str) -> String {
+    let trace = &model.loaded().trace;
+    let asked = match (one.operation, one.site) {
+        (Some(operation), Some(site)) => Some(requested(&trace.execution, site, operation)),
+        (operation, _) => operation,
+    };
+    let operation = asked.map_or("", |operation| operation.name());
+    let target = object_name(trace, one.object).unwrap_or_default();
     let target = if target == one.task.to_string() { String::new() } else { target };
+    let target = short_name(&target, cells.saturating_sub(width(operation) + 1), cut);
     format!("{operation} {target}").trim().to_owned()
 }
 
@@ -159,7 +170,7 @@ fn row(
         let (mut texts, role) = outlook(ahead, glyphs(model).preemption);
         let fits = texts.iter().position(|text| width(text) <= room);
         let text = texts.swap_remove(fits.unwrap_or(texts.len() - 1));
-        pieces.push((text, theme.style(role)));
+        pieces.push((clip(&text, room, glyphs(model).cut), theme.style(role)));
     }
     put(buffer, area, line as u16 + 1, pieces);
 }
@@ -169,7 +180,7 @@ fn failing(model: &Model, task: TaskId) -> Option<String> {
     let loaded = model.loaded();
     let failure = loaded.trace.failure.as_ref()?;
     let here = model.view.cursor >= loaded.len() && failure.task == Some(task);
-    here.then(|| format!("failed: {}", clean(&failure.message)))
+    here.then(|| format!("failed: {}", short_message(&failure.message)))
 }
 
 /// What the search knows about running a task next: a sign, a word and a colour.
@@ -212,7 +223,8 @@ fn outlook(ahead: &LookAhead, preemption: &str) -> (Vec<String>, Role) {
         (_, true) => {
             let full = format!("{failing} of {runs} fail{near}");
             let shorter = format!("{failing}/{runs} fail{near}");
-            (vec![full, shorter, format!("{failing}/{runs} fail{sooner}")], Role::Bad)
+            let short = format!("{failing}/{runs} fail{sooner}");
+            (vec![full, shorter, short, format!("{failing}/{runs} fail")], Role::Bad)
         }
         (0, false) if ahead.nearest.is_some() => {
             (vec![format!("fails{near}"), format!("fails{sooner}")], Role::Bad)

@@ -1,7 +1,7 @@
 //! Drawing primitives.
 
 use crate::report::style::{Glyphs, Style as TextStyle};
-use crate::report::text::width;
+use crate::report::text::{clip, fill, width};
 use crate::tui::model::Model;
 use crate::tui::theme::Role;
 use ratatui::buffer::Buffer;
@@ -32,6 +32,30 @@ pub(in crate::tui) fn put(
 /// Pieces of text as a line.
 pub(in crate::tui) fn styled(pieces: Vec<(String, Style)>) -> Line<'static> {
     pieces.into_iter().map(|(text, style)| Span::styled(text, style)).collect()
+}
+
+/// Pieces of text cut or filled to a width.
+pub(in crate::tui) fn fitted(
+    pieces: Vec<(String, Style)>,
+    cells: usize,
+    cut: &str,
+) -> Vec<(String, Style)> {
+    let all: usize = pieces.iter().map(|(text, _)| width(text)).sum();
+    let mut used = 0;
+    let mut fitting = Vec::new();
+    for (text, style) in pieces {
+        let room = cells - used;
+        // The sign of the cut needs a column of what would just fit.
+        let ends = used + width(&text) > cells.saturating_sub(usize::from(all > cells));
+        let text = if ends { clip(&(text + " "), room, cut) } else { text };
+        used += width(&text);
+        fitting.push((text, style));
+        if ends {
+            break;
+        }
+    }
+    fitting.push((fill(used, cells), Style::new()));
+    fitting
 }
 
 /// Lines of pieces of text; text beyond an edge of the area is cut off.

@@ -4,7 +4,7 @@ use super::columns::{Activity, Columns, GAP};
 use super::layout::Areas;
 use super::paint::{glyphs, put};
 use super::ribbon;
-use crate::report::names::task_title;
+use crate::report::names::short_title;
 use crate::report::rows::{Cell, Mark, waiting};
 use crate::report::summary::cut;
 use crate::report::text::{clip, count, fill, width};
@@ -138,9 +138,8 @@ impl Sheet<'_> {
             let title = match Columns::is_lane(column) {
                 // The lane has room for one digit.
                 true => (task % 10).to_string(),
-                false => task_title(&self.loaded.trace, id),
+                false => short_title(&self.loaded.trace, id, column, glyphs(self.model).cut),
             };
-            let title = clip(&title, column, glyphs(self.model).cut);
             let style = self.style(Role::Task(id)).add_modifier(Modifier::BOLD);
             pieces.push((title.clone() + &fill(width(&title), column + GAP), style));
         }
@@ -148,7 +147,14 @@ impl Sheet<'_> {
     }
 
     /// The number of a step, the sign of a switch, and the relation to the selected step.
-    fn margin(&self, step: usize) -> Pieces {
+    fn margin(&self, step: usize, length: usize) -> Pieces {
+        let steps = step..step + length.max(1);
+        let selected = self.model.view.cursor;
+        // A line of several steps has the relation of the one that matters most.
+        let nearest = |links: &[usize]| links.iter().copied().find(|link| steps.contains(link));
+        let linked_step = nearest(&self.causes).or_else(|| nearest(&self.effects));
+        let inside = steps.contains(&selected).then_some(selected);
+        let related = inside.or(linked_step).unwrap_or(step);
         let signs = glyphs(self.model);
         let (mark, role) = match self.loaded.mark(step) {
             Mark::Preemption => (signs.preemption, Role::Bad),
@@ -156,13 +162,12 @@ impl Sheet<'_> {
             Mark::None => (" ", Role::Dim),
         };
         let ascii = self.model.ascii;
-        let selected = self.model.view.cursor;
-        let relation = if self.causes.contains(&step) {
+        let relation = if self.causes.contains(&related) {
             if ascii { "^" } else { "▲" }
-        } else if self.effects.contains(&step) {
+        } else if self.effects.contains(&related) {
             if ascii { "v" } else { "▼" }
         } else {
-            match self.loaded.relation(step, selected) {
+            match self.loaded.relation(related, selected) {
                 Some(Relation::Same) => {
                     if ascii {
                         ">"
@@ -194,10 +199,10 @@ impl Sheet<'_> {
                 None => " ",
             }
         };
-        let (ribbon, ribbon_role) = ribbon::sign(self.model, self.model.check(), step);
-        let linked = self.causes.contains(&step) || self.effects.contains(&step);
-        let same = step == selected;
-        let number = match self.model.view.notes.contains_key(&step) {
+        let (ribbon, ribbon_role) = ribbon::sign(self.model, self.model.check(), steps.clone());
+        let linked = linked_step.is_some();
+        let same = inside.is_some();
+        let number = match self.model.view.notes.range(steps).next().is_some() {
             true => self.style(Role::Notice).add_modifier(Modifier::REVERSED),
             false => self.style(Role::Dim),
         };
@@ -214,7 +219,7 @@ impl Sheet<'_> {
 
     /// The row of `length` steps.
     fn row(&self, step: usize, length: usize) -> Pieces {
-        let mut pieces = self.margin(step);
+        let mut pieces = self.margin(step, length);
         if !self.model.shows(step) {
             pieces.push((self.hidden(step..step + length), self.style(Role::Border)));
             return pieces;
@@ -222,15 +227,19 @@ impl Sheet<'_> {
         let task = self.loaded.trace.execution.steps[step].task;
         let signs = glyphs(self.model);
         let own = self.loaded.reader.cell(&self.loaded.trace, step, signs);
-        let cell = match length {
-            0 | 1 => own,
+        let run = self
+            .loaded
+            .folded(step)
+            .filter(|run| self.model.fold == Fold::Silent && run.length == length);
+        let cell = match (run, length) {
+            (Some(run), _) => self.loaded.reader.run_cell(&self.loaded.trace, step, run, signs),
+            (None, 0 | 1) => own,
             _ => Cell {
                 sign: signs.fold.to_owned(),
                 operation: count(length as u64, "step"),
                 object: String::new(),
                 value: String::new(),
-                // Steps that no other task can observe need no location.
-                site: if self.model.fold == Fold::Silent { String::new() } else { own.site },
+                site: own.site,
                 failed: self.failed_in(step..step + length),
                 task,
             },
@@ -382,8 +391,10 @@ impl Sheet<'_> {
         match (&trace.failure, waiting(trace, glyphs(self.model))) {
             (_, Some(row)) => self.cells(&mut pieces, &row.cells, self.loaded.len(), false),
             (Some(failure), None) => {
-                let text = short_message(&failure.message);
-                pieces.push((format!("{}: {text}", failure.kind), self.style(Role::Bad)));
+                let text = format!("{}: {}", failure.kind, short_message(&failure.message));
+                let room = self.width.saturating_sub(self.gutter + 5);
+                let text = clip(&text, room, glyphs(self.model).cut);
+                pieces.push((text, self.style(Role::Bad)));
             }
             (None, None) => pieces.push(match cut(trace) {
                 Some(cut) => (format!("{cut}: its end is unknown"), self.style(Role::Bad)),

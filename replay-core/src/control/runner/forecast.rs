@@ -5,6 +5,7 @@ use super::no_return::{NoReturn, Prospect};
 use super::program::Runner;
 use crate::Error;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::Execution;
@@ -41,6 +42,16 @@ impl Forecast {
                 }
             }
             Outlook::NoReturn(found) => self.no_return = Some(found),
+        }
+    }
+
+    /// What may follow after one of these numbers of steps of the schedule, the latest that is
+    /// known.
+    #[must_use]
+    pub fn latest(&self, steps: RangeInclusive<usize>) -> Option<Prospect> {
+        match self.after(*steps.end()) {
+            Some(prospect) => Some(prospect),
+            None => self.prospects.range(steps).next_back().map(|(_, prospect)| *prospect),
         }
     }
 
@@ -111,6 +122,7 @@ mod tests {
         forecast.add(Outlook::After(3, counted));
         forecast.add(Outlook::After(3, sample));
         assert_eq!((forecast.after(3), forecast.after(4)), (Some(counted), None));
+        assert_eq!((forecast.latest(1..=4), forecast.latest(4..=5)), (Some(counted), None));
         let found = NoReturn { lost_after: 5, passes_after: Some(4), before: None };
         forecast.add(Outlook::NoReturn(found));
         assert_eq!((forecast.after(4), forecast.after(9)), (None, Some(Prospect::LOST)));

@@ -1,0 +1,161 @@
+//! Runs of steps that share a line: steps that no other task can observe, calls of library
+//! functions, turns of a loop that waits.
+
+use crate::report::calls::{Calls, is_internal};
+use replay_core::library_calls::SiteCall;
+use std::collections::HashMap;
+use traces::{Execution, Operation, Step, TaskId};
+
+/// Consecutive steps of one task that share a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// The number of steps.
+    pub length: usize,
+    /// What they have in common.
+    pub what: What,
+}
+
+/// What the steps of a run have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// No other task can observe them.
+    Silent,
+    /// User code called one library function.
+    Call,
+    /// The library does them on its own.
+    Library,
+    /// The task reads the same values again and again.
+    Spin {
+        /// How often.
+        turns: usize,
+    },
+}
+
+/// The longest turn of a loop that is recognized.
+const LONGEST_TURN: usize = 4;
+/// A loop has at least this many turns.
+const FEWEST_TURNS: usize = 3;
+
+/// The runs of an execution by their first steps; silent ones have at least `least` steps.
+pub(crate) fn runs(execution: &Execution, calls: &Calls, least: usize) -> HashMap<usize, Run> {
+    let silent = silent_runs(execution, least);
+    let mut runs = HashMap::new();
+    let mut at = 0;
+    while at < execution.steps.len() {
+        let run = match silent.get(&at) {
+            Some(&length) => Some(Run { length, what: What::Silent }),
+            None => library_run(execution, calls, at).or_else(|| spin(&execution.steps, at)),
+        };
+        runs.extend(run.map(|run| (at, run)));
+        at += run.map_or(1, |run| run.length);
+    }
+    runs
+}
+
+fn library_run(execution: &Execution, calls: &Calls, start: usize) -> Option<Run> {
+    let steps = &execution.steps;
+    let first = &steps[start];
+    let call = calls.at(first.site)?;
+    let group = calls.group(first.site);
+    let chosen =
+        |at: usize| execution.data.binary_search_by_key(&(at as u64), |it| it.step).is_ok();
+    let belongs = |at: usize| {
+        let step = &steps[at];
+        let same = match call {
+            SiteCall::Call(_) => calls.group(step.site) == group,
+            SiteCall::Internal => calls.at(step.site) == Some(call),
+        };
+        step.task == first.task && same && is_internal(step.operation) && !chosen(at)
+    };
+    let mut length = (start..steps.len()).take_while(|&at| belongs(at)).count();
+    match call {
+        SiteCall::Internal => (length > 0).then_some(Run { length, what: What::Library }),
+        // Several steps of an atomic operation are several calls.
+        SiteCall::Call(call) if call.is_atomic => None,
+        SiteCall::Call(call) => {
+            // A call that acquires a lock ends with that; what follows is the next turn of a loop.
+            if call.operation.is_some_and(|operation| operation != Operation::Wait) {
+                let done = (start..start + length).position(|at| calls.lock_step(at).is_some());
+                length = done.map_or(length, |done| done + 1);
+            }
+            (length > 1).then_some(Run { length, what: What::Call })
+        }
+    }
+}
+
+/// A loop of a task that only reads, and reads the same each time.
+fn spin(steps: &[Step], start: usize) -> Option<Run> {
+    use Operation as O;
+    let looks = |step: &Step| match step.operation {
+        O::Read | O::Await | O::Yield => true,
+        O::TryLock => step.value != 0,
+        _ => false,
+    };
+    let same = |a: &Step, b: &Step| {
+        let operation = |step: &Step| match step.operation {
+            O::Await => O::Read,
+            other => other,
+        };
+        (a.task, operation(a), a.object, a.site, a.value)
+            == (b.task, operation(b), b.object, b.site, b.value)
+    };
+    let task = steps[start].task;
+    (1..=LONGEST_TURN).find_map(|turn| {
+        let first = steps.get(start..start + turn)?;
+        let reads = first.iter().any(|step| step.operation != O::Yield);
+        if !reads || !first.iter().all(|step| step.task == task && looks(step)) {
+            return None;
+        }
+        let repeated = (start + turn..steps.len())
+            .take_while(|&at| same(&steps[at], &steps[at - turn]))
+            .count();
+        let turns = 1 + repeated / turn;
+        (turns >= FEWEST_TURNS).then_some(Run { length: turns * turn, what: What::Spin { turns } })
+    })
+}
+
+/// Runs of consecutive silent steps of one task: start and length.
+///
+/// A step is silent if only its own task accesses its object in the whole execution, it neither creates,
+/// starts, joins nor ends a task, and it has no data choice. The first step after a switch is never
+/// silent, so that no switch is hidden.
+fn silent_runs(execution: &Execution, least: usize) -> HashMap<usize, usize> {
+    let mut owners: HashMap<u32, Option<TaskId>> = HashMap::new();
+    for step in &execution.steps {
+        if let Some(object) = step.object {
+            let owner = owners.entry(object).or_insert(Some(step.task));
+            if *owner != Some(step.task) {
+                *owner = None;
+            }
+        }
+    }
+    let silent = |index: usize| {
+        let step = &execution.steps[index];
+        let follows_switch = index == 0 || execution.steps[index - 1].task != step.task;
+        let private = match step.object {
+            Some(object) => owners.get(&object).copied().flatten().is_some(),
+            None => true,
+        };
+        let changes_tasks = matches!(
+            step.operation,
+            Operation::Start
+                | Operation::Create
+                | Operation::Join
+                | Operation::Exit
+                | Operation::ExitNow
+        );
+        let has_choice =
+            execution.data.binary_search_by_key(&(index as u64), |choice| choice.step).is_ok();
+        private && !follows_switch && !changes_tasks && !has_choice
+    };
+    let mut runs = HashMap::new();
+    let mut start = 0;
+    while start < execution.steps.len() {
+        let length = (start..execution.steps.len()).take_while(|&index| silent(index)).count();
+        if length >= least {
+            runs.insert(start, length);
+        }
+        start += length.max(1);
+    }
+    runs
+}

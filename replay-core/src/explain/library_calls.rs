@@ -1,0 +1,285 @@
+//! The library functions that user code called, as the frames of a site name them: an update of a
+//! word inside `Mutex::lock` belongs to that call.
+//!
+//! The frames of a site are those of user code, then those of the library that user code called,
+//! the called function last (`control/capture.rs`).
+
+use super::word_locks::{LockCall, Protocol};
+use crate::symbols::is_library;
+use std::collections::HashMap;
+use traces::{Execution, Frame, Operation, Site};
+
+/// A call of a library function by user code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LibraryCall {
+    /// The function: `Mutex::lock`, `Arc::clone`; of a destructor the type: `drop Arc`.
+    pub function: String,
+    /// The operation of the threads library that is the same, if there is one.
+    pub operation: Option<Operation>,
+    /// Whether the function is one atomic operation: several steps of it are several calls.
+    pub is_atomic: bool,
+    pub(super) lock: Option<LockCall>,
+}
+
+/// What the frames of a site say about libraries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SiteCall {
+    /// User code called a function of a library.
+    Call(LibraryCall),
+    /// No frame is in user code: something that the library does on its own.
+    Internal,
+}
+
+/// What the frames of each site say; sites of user code alone are not contained.
+#[must_use]
+pub fn of_sites(execution: &Execution) -> HashMap<Site, SiteCall> {
+    let places = execution.places.iter();
+    places.filter_map(|(site, frames)| Some((*site, of_frames(frames)?))).collect()
+}
+
+/// What the frames of a site say.
+#[must_use]
+pub fn of_site(execution: &Execution, site: Site) -> Option<SiteCall> {
+    let (_, frames) = execution.places.iter().find(|(known, _)| *known == site)?;
+    of_frames(frames)
+}
+
+fn of_frames(frames: &[Frame]) -> Option<SiteCall> {
+    if frames.first().is_some_and(|frame| is_library(&frame.file)) {
+        return Some(SiteCall::Internal);
+    }
+    // The last frame of user code is a function in the executable, inlined into none.
+    let own = frames.iter().position(|frame| !frame.inlined)? + 1;
+    let library: Vec<(&str, &str, &str)> = frames[own..]
+        .iter()
+        .filter_map(|frame| {
+            let (name, method) = name_and_method(&frame.function)?;
+            Some((frame.function.as_str(), name, method))
+        })
+        .collect();
+    let &(_, name, method) = library.last()?;
+    let mut known = library.iter().filter_map(|&(path, name, method)| known(path, name, method));
+    let is_atomic = library.iter().all(|(path, ..)| path.contains("::atomic"));
+    let accesses = library.first().is_some_and(|(path, ..)| path.contains("::atomic"));
+    // A wait for a condition releases its mutex inside the library.
+    let lock = known.clone().find_map(|(operation, protocol)| {
+        let protocol = protocol?;
+        let standard = matches!(protocol, Protocol::Mutex | Protocol::RwLock);
+        let accesses = accesses || standard;
+        Some(LockCall { protocol, acquires: acquires(operation), accesses })
+    });
+    let known = known.next_back().map(|(operation, _)| operation);
+    // Of destructors that call each other, the innermost belongs to the library's type.
+    let dropped = || {
+        let drops = library.iter().filter(|(_, _, method)| *method == "drop");
+        drops.clone().next().map_or(name, |(_, name, _)| *name)
+    };
+    let function = match method {
+        "drop" => format!("drop {}", dropped()),
+        _ if name.is_empty() => method.to_owned(),
+        _ => format!("{name}::{method}"),
+    };
+    let stored = (is_atomic && method == "store").then_some(Operation::Write);
+    let operation = known.or(stored);
+    Some(SiteCall::Call(LibraryCall { function, operation, is_atomic, lock }))
+}
+
+/// Whether an operation acquires a lock, or a share of it.
+fn acquires(operation: Operation) -> bool {
+    operation.acquires_lock() || operation.is_shared_lock()
+}
+
+/// The functions of Rust's standard library and of `parking_lot` that are operations of a threads
+/// library.
+fn known(path: &str, name: &str, method: &str) -> Option<(Operation, Option<Protocol>)> {
+    use Operation as O;
+    let standard = path.contains("std::sync::") || path.contains("std::sys::sync::");
+    let small = path.contains("parking_lot") || path.contains("lock_api");
+    if !standard && !small {
+        return None;
+    }
+    let (mutex, rwlock) = match small {
+        true => (Protocol::SmallMutex, Protocol::SmallRwLock),
+        false => (Protocol::Mutex, Protocol::RwLock),
+    };
+    let (operation, lock) = match (name, method) {
+        ("Mutex" | "RawMutex", "lock" | "lock_slow" | "lock_contended") => (O::Lock, Some(mutex)),
+        ("Mutex" | "RawMutex", "try_lock") => (O::TryLock, Some(mutex)),
+        ("Mutex" | "RawMutex", "unlock" | "unlock_slow") | ("MutexGuard", "drop") => {
+            (O::Unlock, Some(mutex))
+        }
+        ("RwLock", "read") | ("RawRwLock", "lock_shared" | "lock_shared_slow") => {
+            (O::ReadLock, Some(rwlock))
+        }
+        ("RwLock", "try_read") | ("RawRwLock", "try_lock_shared") => (O::TryReadLock, Some(rwlock)),
+        ("RwLock", "write") | ("RawRwLock", "lock_exclusive" | "lock_exclusive_slow") => {
+            (O::WriteLock, Some(rwlock))
+        }
+        ("RwLock", "try_write") | ("RawRwLock", "try_lock_exclusive") => {
+            (O::TryWriteLock, Some(rwlock))
+        }
+        ("RwLockReadGuard" | "RwLockWriteGuard", "drop")
+        | ("RwLock", "read_unlock" | "write_unlock")
+        | ("RawRwLock", "unlock_shared" | "unlock_exclusive") => (O::RwUnlock, Some(rwlock)),
+        ("Condvar", "wait" | "wait_while") => (O::Wait, None),
+        ("Condvar", "notify_one") => (O::Signal, None),
+        ("Condvar", "notify_all") => (O::Broadcast, None),
+        _ => return None,
+    };
+    Some((operation, lock))
+}
+
+/// The type and the method of a demangled function, both without modules and type arguments:
+/// `<std::sync::Arc<T> as core::clone::Clone>::clone` is `Arc` and `clone`.
+fn name_and_method(function: &str) -> Option<(&str, &str)> {
+    if let Some((_, inside)) = function.split_once("::drop_in_place") {
+        let inside = inside.trim_start_matches("::").strip_prefix('<')?;
+        return Some((last_segment(inside), "drop"));
+    }
+    if let Some(inside) = function.strip_prefix('<') {
+        let end = closing(inside)?;
+        let method = inside[end + 1..].strip_prefix("::")?;
+        return Some((last_segment(&inside[..end]), without_arguments(method)));
+    }
+    let cut = |text: &str| -> Option<usize> {
+        let mut depth = 0usize;
+        let mut last = None;
+        let bytes = text.as_bytes();
+        for at in 0..bytes.len() {
+            match bytes[at] {
+                b'<' => depth += 1,
+                b'>' => depth = depth.saturating_sub(1),
+                b':' if depth == 0 && bytes.get(at + 1) == Some(&b':') => {
+                    // The type arguments of a function also follow two colons.
+                    last = Some(at).filter(|_| bytes.get(at + 2) != Some(&b'<')).or(last);
+                }
+                _ => {}
+            }
+        }
+        last
+    };
+    match cut(function) {
+        Some(at) => {
+            let method = without_arguments(&function[at + 2..]);
+            let path = function[..at].trim_end_matches("::");
+            Some((last_segment(path), method))
+        }
+        None => Some(("", without_arguments(function))),
+    }
+}
+
+/// The position of the bracket that closes one that was opened before the text.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 1usize;
+    text.bytes().position(|byte| {
+        match byte {
+            b'<' => depth += 1,
+            b'>' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
+    })
+}
+
+/// The last name of a path, without type arguments; of `X as Y` that of `X`.
+fn last_segment(path: &str) -> &str {
+    let end = path.find(['<', '>', ' ', ',']).unwrap_or(path.len());
+    let path = path[..end].trim_end_matches("::");
+    path.rsplit("::").next().unwrap_or(path)
+}
+
+fn without_arguments(method: &str) -> &str {
+    let end = method.find(['<', '(']).unwrap_or(method.len());
+    method[..end].trim_end_matches("::")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STD: &str = "/rustc/0123/library/std/src/x.rs";
+
+    fn frame(function: &str, file: &str, inlined: bool) -> Frame {
+        Frame { function: function.into(), file: file.into(), inlined, ..Frame::default() }
+    }
+
+    /// The call of these functions of the library, the innermost first.
+    fn call(library: &[&str]) -> LibraryCall {
+        let mut frames = vec![frame("app::add", "/src/app.rs", false)];
+        frames.extend(library.iter().map(|name| frame(name, STD, true)));
+        match of_frames(&frames) {
+            Some(SiteCall::Call(call)) => call,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn functions_are_named_by_type_and_method() {
+        for (function, wanted) in [
+            ("std::sync::poison::mutex::Mutex<T>::lock", ("Mutex", "lock")),
+            ("<std::sync::poison::mutex::Mutex<()>>::lock", ("Mutex", "lock")),
+            ("<alloc::sync::Arc<T,A> as core::clone::Clone>::clone", ("Arc", "clone")),
+            ("core::ptr::drop_in_place<alloc::sync::Arc<app::Bank>>", ("Arc", "drop")),
+            ("core::ptr::drop_in_place::<alloc::sync::Arc<app::Bank>>", ("Arc", "drop")),
+            ("core::sync::atomic::atomic_load::<usize>", ("atomic", "atomic_load")),
+            ("std::thread::functions::spawn", ("functions", "spawn")),
+            ("a::B<c::D<e>>::f::<g::H>", ("B", "f")),
+            (
+                "std::vector<int, std::allocator<int>>::push_back(int const&)",
+                ("vector", "push_back"),
+            ),
+            ("spawn", ("", "spawn")),
+        ] {
+            assert_eq!(name_and_method(function), Some(wanted), "{function}");
+        }
+    }
+
+    #[test]
+    fn what_user_code_called_is_the_outermost_function() {
+        let lock = call(&[
+            "core::sync::atomic::atomic_compare_exchange",
+            "<core::sync::atomic::AtomicU32>::compare_exchange",
+            "<std::sys::sync::mutex::futex::Mutex>::lock",
+            "std::sync::poison::mutex::Mutex<T>::lock",
+        ]);
+        assert_eq!(
+            (lock.function.as_str(), lock.operation),
+            ("Mutex::lock", Some(Operation::Lock))
+        );
+        let of_mutex = |call: &LibraryCall| call.lock.map(|lock| (lock.protocol, lock.acquires));
+        assert_eq!(of_mutex(&lock), Some((Protocol::Mutex, true)));
+        let unlock = call(&[
+            "<std::sync::poison::mutex::MutexGuard<T> as core::ops::drop::Drop>::drop",
+            "core::ptr::drop_in_place<std::sync::poison::mutex::MutexGuard<i64>>",
+        ]);
+        assert_eq!(unlock.operation, Some(Operation::Unlock));
+        assert_eq!(of_mutex(&unlock), Some((Protocol::Mutex, false)));
+        let wait = call(&[
+            "<core::sync::atomic::AtomicU32>::swap",
+            "<std::sys::sync::mutex::futex::Mutex>::unlock",
+            "<std::sys::sync::condvar::futex::Condvar>::wait",
+            "std::sync::poison::condvar::Condvar::wait",
+        ]);
+        assert_eq!(wait.operation, Some(Operation::Wait));
+        assert_eq!(of_mutex(&wait), Some((Protocol::Mutex, false)));
+        let drop = call(&[
+            "<core::sync::atomic::AtomicUsize>::fetch_sub",
+            "<alloc::sync::Arc<T,A> as core::ops::drop::Drop>::drop",
+            "core::ptr::drop_in_place<alloc::sync::Arc<app::Bank>>",
+            "core::ptr::drop_in_place<app::main::{{closure}}>",
+        ]);
+        assert_eq!((drop.function.as_str(), drop.operation), ("drop Arc", None));
+        let store =
+            call(&["core::sync::atomic::atomic_store", "<core::sync::atomic::AtomicU32>::store"]);
+        assert_eq!((store.operation, store.is_atomic), (Some(Operation::Write), true));
+    }
+
+    #[test]
+    fn code_of_the_library_alone_and_code_of_the_user_alone_are_no_calls() {
+        let user = [frame("app::add", "/src/app.rs", false)];
+        assert_eq!(of_frames(&user), None);
+        let library = [frame("a::b", STD, true), frame("std::rt::c", STD, false)];
+        assert_eq!(of_frames(&library), Some(SiteCall::Internal));
+        assert_eq!(of_frames(&[]), None);
+    }
+}
