@@ -1,7 +1,7 @@
 //! The explorer, driven by keys in a pseudo-terminal, and the resulting screens.
 
 use anyhow::{Context, Result, bail};
-use portable_pty::{CommandBuilder, PtySize, native_pty_system};
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use std::io::{Read, Write};
 use std::num::NonZero;
 use std::path::Path;
@@ -9,6 +9,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 const SIZE: (u16, u16) = (140, 36);
+/// The size of the pictures of first screens.
+const FIRST: (u16, u16) = (120, 40);
 /// The column of the ribbon beside the schedule.
 const RIBBON: usize = 7;
 /// The time limit for a screen.
@@ -21,32 +23,8 @@ pub(crate) fn pictures(
     home: &Path,
     trace: &str,
 ) -> Result<Vec<(&'static str, String)>> {
-    let (cols, rows) = SIZE;
-    let pair = native_pty_system().openpty(PtySize { rows, cols, ..PtySize::default() })?;
-    let mut command = CommandBuilder::new(heddle);
-    command.args(["ui", trace]);
-    command.cwd(home);
-    for name in ["XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"] {
-        command.env(name, home);
-    }
-    command.env_remove("NO_COLOR");
-    command.env("TERM", "xterm-256color");
-    command.env("COLORTERM", "truecolor");
-    command.env("LC_ALL", "C.UTF-8");
-    let mut child = pair.slave.spawn_command(command)?;
-    let mut reader = pair.master.try_clone_reader()?;
-    let mut keys = pair.master.take_writer()?;
-    let (sender, output) = channel();
-    std::thread::spawn(move || {
-        let mut buffer = [0; 1 << 16];
-        while let Ok(len @ 1..) = reader.read(&mut buffer) {
-            if sender.send(buffer[..len].to_vec()).is_err() {
-                return;
-            }
-        }
-    });
-    let cells = |number: u16| NonZero::new(number).context("a screen has cells");
-    let mut parser = vt100::Parser::new(cells(rows)?, cells(cols)?, 0);
+    let Explorer { mut child, mut keys, output, mut parser, .. } =
+        Explorer::open(heddle, home, trace, SIZE)?;
     // The ribbon beside the schedule is complete when its first step has a sign.
     wait(&mut parser, &output, |screen| {
         let first = screen.lines().find(|row| row.starts_with("   1 "));
@@ -83,6 +61,62 @@ pub(crate) fn pictures(
     keys.write_all(b"q")?;
     child.wait()?;
     Ok(pictures)
+}
+
+/// The first screen on a failing trace, when the verdict has been checked.
+pub(crate) fn first_screen(heddle: &Path, home: &Path, trace: &str) -> Result<String> {
+    let Explorer { mut child, mut keys, output, mut parser, .. } =
+        Explorer::open(heddle, home, trace, FIRST)?;
+    wait(&mut parser, &output, |screen| {
+        screen.contains("next to run")
+            && !screen.contains("are being run")
+            && !screen.contains("looking ahead")
+    })?;
+    let picture = anstyle_svg::Term::new().render_svg(&painted(parser.screen()));
+    keys.write_all(b"q")?;
+    child.wait()?;
+    Ok(picture)
+}
+
+/// The explorer in a pseudo-terminal.
+struct Explorer {
+    child: Box<dyn Child + Send + Sync>,
+    /// Closing it ends the explorer.
+    _terminal: Box<dyn MasterPty + Send>,
+    keys: Box<dyn Write + Send>,
+    output: Receiver<Vec<u8>>,
+    parser: vt100::Parser,
+}
+
+impl Explorer {
+    fn open(heddle: &Path, home: &Path, trace: &str, (cols, rows): (u16, u16)) -> Result<Explorer> {
+        let pair = native_pty_system().openpty(PtySize { rows, cols, ..PtySize::default() })?;
+        let mut command = CommandBuilder::new(heddle);
+        command.args(["ui", trace]);
+        command.cwd(home);
+        for name in ["XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"] {
+            command.env(name, home);
+        }
+        command.env_remove("NO_COLOR");
+        command.env("TERM", "xterm-256color");
+        command.env("COLORTERM", "truecolor");
+        command.env("LC_ALL", "C.UTF-8");
+        let child = pair.slave.spawn_command(command)?;
+        let mut reader = pair.master.try_clone_reader()?;
+        let keys = pair.master.take_writer()?;
+        let (sender, output) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 1 << 16];
+            while let Ok(len @ 1..) = reader.read(&mut buffer) {
+                if sender.send(buffer[..len].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let cells = |number: u16| NonZero::new(number).context("a screen has cells");
+        let parser = vt100::Parser::new(cells(rows)?, cells(cols)?, 0);
+        Ok(Explorer { child, _terminal: pair.master, keys, output, parser })
+    }
 }
 
 fn wait(

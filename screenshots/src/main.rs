@@ -1,9 +1,11 @@
 //! Makes the pictures in this directory, as SVG and as PNG, from the real program's output: `cargo
-//! run -p screenshots`; with `-- --check` it only reports whether they are up to date.
+//! run -p screenshots`; with `-- --check` it only reports whether they are up to date. `-- --causes`
+//! makes the pictures in `causes` instead: the first screen on benchmark programs that fail.
 //!
 //! A picture is the same on every machine: times, directories and frames in the C library are
 //! removed.
 
+mod causes;
 mod explorer;
 mod pixels;
 
@@ -15,6 +17,9 @@ fn main() -> Result<()> {
     let check = std::env::args().skip(1).any(|arg| arg == "--check");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let heddle = build(&root)?;
+    if std::env::args().skip(1).any(|arg| arg == "--causes") {
+        return causes::draw(&heddle, &root);
+    }
     let home = tempfile::tempdir().context("a temporary directory")?;
     let demo = home.path().join("demo");
     std::fs::copy(root.join("explorer-ui/demo/demo.c"), home.path().join("demo.c"))?;

@@ -159,3 +159,52 @@ fn silent_runs(execution: &Execution, least: usize) -> HashMap<usize, usize> {
     }
     runs
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::report::rows::{Selection, rows};
+    use crate::report::samples;
+    use crate::report::style::Style;
+
+    fn lines(fold: Option<usize>) -> Vec<String> {
+        let style = Style { color: false, ascii: true };
+        let selection = Selection { fold, ..Selection::default() };
+        let rows = rows(&samples::contended_word(), selection, style.glyphs());
+        let line = |row: crate::report::rows::Row| {
+            let step = row.step.map_or(0, |step| step + 1);
+            format!("{step} {} {}", row.cells[0].task, row.cells[0].label(80, "~"))
+        };
+        rows.into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn calls_and_spins_are_one_line_each() {
+        assert_eq!(
+            lines(Some(4)),
+            [
+                "1 T0 + create T1",
+                "2 T0 + create T2",
+                "3 T1 o start T1",
+                "4 T1 L lock app::BANK",
+                "5 T2 o start T2",
+                "6 T2 L lock app::BANK waits =6",
+                "12 T1 U unlock app::BANK",
+                "13 T2 L lock app::BANK =2",
+                "15 T2 U unlock app::BANK",
+                "16 T2 = spins 5 times on app::DONE = 0",
+                "21 T1 W write app::DONE = 1",
+            ]
+        );
+    }
+
+    #[test]
+    fn unfolded_steps_are_what_the_task_does() {
+        let lines = lines(None);
+        assert_eq!(lines.len(), 21);
+        assert_eq!(lines[5], "6 T2 r await app::BANK = 1");
+        assert_eq!(lines[9], "10 T2 M update app::BANK = 2");
+        // Steps that acquire and release the lock say so.
+        assert_eq!(lines[13], "14 T2 L lock app::BANK");
+        assert_eq!(lines[14], "15 T2 U unlock app::BANK");
+    }
+}

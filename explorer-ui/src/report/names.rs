@@ -35,6 +35,21 @@ pub(crate) fn short_title(trace: &Trace, task: TaskId, cells: usize, cut: &str) 
     clip(&format!("{number} {}", short_name(own, room, cut)), cells, cut)
 }
 
+/// The name of an object in a sentence: of a heap block its number.
+pub(crate) fn brief_name(name: &str) -> String {
+    match (name.find("heap block #"), name.find(" ("), name.find(')')) {
+        (Some(block), Some(from), Some(to)) if block < from && from < to => {
+            let (before, number) = (&name[..block], &name[block..from]);
+            // A block on its own has nothing else that names it.
+            match before.is_empty() {
+                true => name.to_owned(),
+                false => format!("{before}{}{}", &number["heap block ".len()..], &name[to + 1..]),
+            }
+        }
+        _ => name.to_owned(),
+    }
+}
+
 /// A name of an object or a function in at most this many cells. What says least is cut first:
 /// modules, and what follows the number of a heap block.
 pub(crate) fn short_name(name: &str, cells: usize, cut: &str) -> String {
@@ -43,7 +58,8 @@ pub(crate) fn short_name(name: &str, cells: usize, cut: &str) -> String {
     }
     let mut rest = match name.strip_prefix("heap block ") {
         Some(number) => number.split(' ').next().unwrap_or(number),
-        None => name,
+        // What several blocks have in common, and the block.
+        None => name.split_once(" in heap block ").map_or(name, |(own, _)| own),
     };
     while width(rest) > cells {
         // Modules only: no part of a type argument, which a bracket precedes.
@@ -102,7 +118,16 @@ impl<'a> SiteNames<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::short_name;
+    use super::{brief_name, short_name};
+
+    #[test]
+    fn sentences_name_blocks_by_their_numbers() {
+        let long = "table in heap block #22 (56 bytes, q.rs:4)+0x10";
+        assert_eq!(brief_name(long), "table in #22+0x10");
+        for same in ["q->len", "heap block #3 (8 bytes, q.c:4)", "f(x) (y)"] {
+            assert_eq!(brief_name(same), same);
+        }
+    }
 
     #[test]
     fn what_says_least_is_cut_first() {
@@ -112,6 +137,7 @@ mod tests {
             ("app::bank::TOTAL", 5, "TOTAL"),
             ("app::bank::TOTAL", 4, "TOT~"),
             ("heap block #30 (40 bytes) at queue.c:9", 30, "#30"),
+            ("table in heap block #22 (56 bytes, q.rs:4)+0x10", 30, "table"),
             ("Map<a::Key, b::Value>", 10, "Map<a::Ke~"),
             ("queue->length", 8, "queue->~"),
         ] {

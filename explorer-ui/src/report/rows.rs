@@ -56,7 +56,8 @@ pub struct Cell {
 
 impl Cell {
     /// Everything but the site, in at most `cells` cells. Clips the object's name first, since the result
-    /// of an operation is often more important. A memory access is then described by its sign alone.
+    /// of an operation is often more important. Before that, an operation that its sign names is left
+    /// out.
     #[must_use]
     pub fn label(&self, cells: usize, cut: &str) -> String {
         let join = |operation: &str, object: &str| {
@@ -69,12 +70,15 @@ impl Cell {
             join(operation, &short_name(&self.object, object, cut))
         };
         let fits = |label: &String| width(label) <= cells;
-        let is_access = matches!(self.sign.as_str(), "R" | "W" | "M");
-        let whole = Some(clipped(&self.operation, MIN_OBJECT)).filter(fits);
-        let short = || is_access.then(|| clipped("", MIN_OBJECT)).filter(fits);
+        let is_named_by_sign =
+            matches!(self.sign.as_str(), "R" | "W" | "M" | "r" | "l" | "L" | "U");
+        let whole = Some(join(&self.operation, &self.object)).filter(fits);
+        let short = || is_named_by_sign.then(|| clipped("", MIN_OBJECT)).filter(fits);
+        let cut_short = || Some(clipped(&self.operation, MIN_OBJECT)).filter(fits);
         let shortest = || Some(clipped(&self.operation, 2)).filter(fits);
         whole
             .or_else(short)
+            .or_else(cut_short)
             .or_else(shortest)
             .unwrap_or_else(|| clip(&clipped(&self.operation, MIN_OBJECT), cells, cut))
     }
@@ -351,8 +355,14 @@ impl Reader {
             Some(at) => object_name(trace, all[at].object).unwrap_or_default(),
             None => first.object,
         };
+        let operation = match operation {
+            Some(Operation::Wait) if all[steps.start].operation == Operation::FutexWoken => {
+                Some(Operation::Wake)
+            }
+            other => other,
+        };
         let mut value = match all[last].operation {
-            Operation::FutexWait => "waits".to_owned(),
+            Operation::FutexWait if asked != Some(Operation::Wait) => "waits".to_owned(),
             _ if is_lock && completed.is_none() => "not yet".to_owned(),
             Operation::FutexWake => self.value(trace, last),
             _ => String::new(),
@@ -360,7 +370,7 @@ impl Reader {
         let length = steps.len();
         value.push_str(if value.is_empty() { "" } else { " " });
         value.push_str(&format!("{}{length}", glyphs.fold));
-        let own = operation.map_or(first.sign.as_str(), |operation| sign(operation, glyphs));
+        let own = operation.map_or(glyphs.fold, |operation| sign(operation, glyphs));
         Cell {
             sign: if failed { "!" } else { own }.to_owned(),
             operation: operation.map_or(first.operation, |operation| operation.name().to_owned()),

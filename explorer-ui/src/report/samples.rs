@@ -81,7 +81,10 @@ impl Builder {
             Operation::Create | Operation::Join | Operation::Start => ObjectKind::Task,
             Operation::Signal | Operation::Wait => ObjectKind::Condition,
             wake if wake.is_condition_wake() => ObjectKind::Condition,
-            Operation::Read | Operation::Write => ObjectKind::Memory,
+            Operation::Read | Operation::Write | Operation::Update | Operation::Await => {
+                ObjectKind::Memory
+            }
+            Operation::FutexWait | Operation::FutexWoken => ObjectKind::Futex,
             _ => ObjectKind::Mutex,
         };
         let place = match name.strip_prefix('T').and_then(|number| number.parse().ok()) {
@@ -96,6 +99,22 @@ impl Builder {
             execution.places.push((site, vec![frame]));
         }
         execution.steps.push(Step { task: TaskId(task), operation, object, site, value });
+        self
+    }
+
+    /// Says that the last step is inside these functions of the library, the innermost first.
+    pub(crate) fn inside(&mut self, functions: &[&str]) -> &mut Builder {
+        let execution = &mut self.trace.execution;
+        let site = execution.steps.last().expect("there is a step").site;
+        let place = execution.places.iter_mut().find(|(known, _)| *known == site);
+        let (_, frames) = place.expect("the step has a line");
+        frames.truncate(1);
+        frames.extend(functions.iter().map(|name| Frame {
+            function: (*name).to_owned(),
+            file: "/rustc/0/library/std.rs".into(),
+            inlined: true,
+            ..Frame::default()
+        }));
         self
     }
 
@@ -310,4 +329,39 @@ pub(crate) fn silent_run() -> Trace {
 /// A trace without steps.
 pub(crate) fn empty() -> Trace {
     Trace { execution: Execution::default(), ..Trace::default() }
+}
+
+/// Two tasks and a lock of Rust's standard library, for which one of them has to wait.
+pub(crate) fn contended_word() -> Trace {
+    use Operation as O;
+    const LOCK: [&str; 2] = [
+        "<core::sync::atomic::AtomicU32>::compare_exchange",
+        "std::sync::poison::mutex::Mutex<T>::lock",
+    ];
+    const UNLOCK: [&str; 2] = [
+        "<core::sync::atomic::AtomicU32>::swap",
+        "<std::sync::poison::mutex::MutexGuard<T> as core::ops::drop::Drop>::drop",
+    ];
+    let mut b = Builder::new(&["", "one", "two"]);
+    b.step(0, O::Create, "T1", 3).enable(1, true);
+    b.step(0, O::Create, "T2", 4).enable(2, true);
+    b.step(1, O::Start, "T1", 9);
+    b.valued(1, O::Update, "app::BANK", 10, 1).inside(&LOCK);
+    b.step(2, O::Start, "T2", 9);
+    // The attempt fails; then it spins, announces that it waits, and waits.
+    for _ in 0..4 {
+        b.valued(2, O::Await, "app::BANK", 20, 1).inside(&LOCK);
+    }
+    b.valued(2, O::Update, "app::BANK", 20, 2).inside(&LOCK);
+    b.step(2, O::FutexWait, "app::BANK", 20).enable(2, false);
+    b.valued(1, O::Update, "app::BANK", 12, 0).inside(&UNLOCK).enable(2, true);
+    b.step(2, O::FutexWoken, "app::BANK", 20).inside(&LOCK);
+    b.valued(2, O::Update, "app::BANK", 20, 2).inside(&LOCK);
+    b.valued(2, O::Update, "app::BANK", 22, 0).inside(&UNLOCK);
+    // A flag that the program waits for itself.
+    for _ in 0..5 {
+        b.valued(2, O::Await, "app::DONE", 24, 0);
+    }
+    b.valued(1, O::Write, "app::DONE", 14, 1);
+    b.done()
 }

@@ -1,7 +1,7 @@
 //! The verdict on a failing execution in one sentence, and what it is based on.
 
 use crate::report::calls::requested;
-use crate::report::names::{object_name, site_name};
+use crate::report::names::{brief_name, object_name, site_name};
 use crate::report::text::{clean, count};
 use replay_core::bisect::Evidence;
 use replay_core::lock_cycle::Hold;
@@ -236,7 +236,7 @@ impl Writer<'_> {
             *name != moment.task.to_string() && (known.is_none() || known != moment.object)
         });
         match object {
-            Some(object) => format!("{name} of {object}"),
+            Some(object) => format!("{name} of {}", brief_name(&object)),
             None => name.to_owned(),
         }
     }
@@ -248,7 +248,7 @@ impl Writer<'_> {
 
     fn object(&self, index: Option<u32>) -> String {
         let name = object_name(self.trace, index).filter(|name| !name.is_empty());
-        name.unwrap_or_else(|| "an object".to_owned())
+        name.map(|name| brief_name(&name)).unwrap_or_else(|| "an object".to_owned())
     }
 
     /// The place of a site; empty if it is unknown.

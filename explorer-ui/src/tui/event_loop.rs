@@ -15,7 +15,7 @@ use super::startup::{self, Started, Startup};
 use super::terminal::Screen;
 use super::theme::Theme;
 use super::update::{new_model, opened, text_width, update};
-use super::{preferences, render, session};
+use super::{links, preferences, render, session};
 use crate::exit::Problem;
 use crate::file_watch::FileWatch;
 use crate::report::text::wrapped_lines;
@@ -25,6 +25,7 @@ use replay_core::runtime::{private_directory, write_whole};
 use signal_hook::consts::{SIGCONT, SIGTSTP};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -109,6 +110,8 @@ pub fn run(options: Options<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
     for event in typed {
         effects.extend(update(&mut model, event));
     }
+    let mut linked = links::has_links(&variable)
+        .then(|| (Arc::clone(&model.view.loaded), links::Files::of(&model.loaded().trace)));
     // Redraws only after something changed, so that an idle explorer takes no processor time.
     let mut stale = true;
     let ended = loop {
@@ -144,7 +147,18 @@ pub fn run(options: Options<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
             stale = true;
         }
         if std::mem::take(&mut stale) {
-            let captured = match screen.terminal.draw(|frame| render::draw(&model, frame)) {
+            if linked.as_ref().is_some_and(|(of, _)| !Arc::ptr_eq(of, &model.view.loaded)) {
+                let files = links::Files::of(&model.loaded().trace);
+                linked = Some((Arc::clone(&model.view.loaded), files));
+            }
+            let drawn_links = Rc::clone(&screen.links);
+            let drawn = screen.terminal.draw(|frame| {
+                render::draw(&model, frame);
+                let files = linked.as_ref().map(|(_, files)| files);
+                let found = files.map(|files| files.links(frame.buffer_mut()));
+                drawn_links.replace(found.unwrap_or_default());
+            });
+            let captured = match drawn {
                 Ok(drawn) => captures.drawn(drawn.buffer),
                 Err(error) => break Err(error.into()),
             };

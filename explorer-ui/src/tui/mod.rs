@@ -18,6 +18,7 @@ pub mod commands;
 mod effects;
 mod event_loop;
 pub mod keys;
+mod links;
 pub mod model;
 pub mod panes;
 pub mod preferences;

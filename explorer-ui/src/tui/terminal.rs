@@ -1,6 +1,8 @@
 //! The terminal while the explorer uses it; its modes are restored in every case.
 
+use super::links::{LinkBackend, Links};
 use crate::walk::panics;
+use ratatui::Terminal;
 use ratatui::crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
 };
@@ -9,12 +11,13 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::crossterm::{cursor, execute};
 use ratatui::layout::{Position, Rect};
-use ratatui::{Terminal, backend::CrosstermBackend};
 use std::io::{self, Stdout};
 
 /// The terminal while the explorer uses it. Dropping it restores the terminal.
 pub(super) struct Screen {
-    pub(super) terminal: Terminal<CrosstermBackend<Stdout>>,
+    pub(super) terminal: Terminal<LinkBackend<Stdout>>,
+    /// The links of the screen that is being drawn.
+    pub(super) links: Links,
 }
 
 impl Screen {
@@ -30,8 +33,9 @@ impl Screen {
             panics::keep(panic);
         }));
         take()?;
-        let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
-        Ok(Screen { terminal })
+        let links = Links::default();
+        let terminal = Terminal::new(LinkBackend::new(io::stdout(), Links::clone(&links)))?;
+        Ok(Screen { terminal, links })
     }
 
     pub(super) fn leave(&mut self) {

@@ -12,7 +12,7 @@ use traces::{Execution, Frame, Operation, Site};
 /// A call of a library function by user code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LibraryCall {
-    /// The function: `Mutex::lock`, `Arc::clone`; of a destructor the type: `drop Arc`.
+    /// The function: `Mutex::lock`, `spawn`; of a destructor the type: `drop Arc`.
     pub function: String,
     /// The operation of the threads library that is the same, if there is one.
     pub operation: Option<Operation>,
@@ -76,8 +76,9 @@ fn of_frames(frames: &[Frame]) -> Option<SiteCall> {
     };
     let function = match method {
         "drop" => format!("drop {}", dropped()),
-        _ if name.is_empty() => method.to_owned(),
-        _ => format!("{name}::{method}"),
+        // A type; modules say little.
+        _ if name.starts_with(char::is_uppercase) => format!("{name}::{method}"),
+        _ => method.to_owned(),
     };
     let stored = (is_atomic && method == "store").then_some(Operation::Write);
     let operation = known.or(stored);

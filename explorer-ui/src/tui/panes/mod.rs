@@ -214,7 +214,8 @@ fn laid_out(model: &Model, id: PaneId, inner: Rect) -> Lines {
     }
     let cut = glyphs(model).cut;
     let is_long = |line: &[(String, Style)]| {
-        line.iter().map(|(text, _)| width(text.trim_end())).sum::<usize>() > cells
+        let text: String = line.iter().map(|(text, _)| text.as_str()).collect();
+        width(text.trim_end()) > cells
     };
     let fit = |line: Vec<_>| if is_long(&line) { fitted(line, cells, cut) } else { line };
     lines.into_iter().map(fit).collect()

@@ -4,7 +4,7 @@
 //! the same execution. So the point is found by bisection. A prefix counts as lost only after all
 //! schedules that have it were run; samples that all fail prove nothing.
 
-use super::look_ahead::run;
+use super::look_ahead::{SearchCounts, run};
 use super::program::Runner;
 use crate::Error;
 use crate::control::command::search_job;
@@ -15,6 +15,8 @@ use traces::{Choice, Execution};
 
 /// Executions to prove that every schedule with a prefix fails.
 const PROOF: u64 = 20_000;
+/// Executions to prove the same with one schedule for each order of dependent operations.
+const REDUCED_PROOF: u64 = 5_000;
 /// Executions to count all schedules with a prefix; if there are more, samples are drawn.
 const COUNT: u64 = 2_000;
 /// Samples for the share of failing schedules.
@@ -124,11 +126,20 @@ impl Runner {
             run(&self.target, job, &self.options, interrupt)
         };
         let all = search(Plan::bounded("dfs", None), budget)?;
-        let counts = if all.complete {
-            all
-        } else {
-            search(Plan::seeded("random", self.options.seed), SAMPLES)?
-        };
+        let mut counts = all;
+        if !counts.complete {
+            counts = search(Plan::seeded("random", self.options.seed), SAMPLES)?;
+            // Turns of a waiting loop multiply the schedules and not the orders of dependent
+            // operations. Where these all fail, every schedule does; otherwise their number is no
+            // number of schedules.
+            let fail = |found: &SearchCounts| found.failing == found.executions && found.failing > 0;
+            if budget == PROOF && fail(&counts) {
+                let reduced = search(Plan::bounded("dpor", None), REDUCED_PROOF)?;
+                if reduced.complete && fail(&reduced) {
+                    counts = reduced;
+                }
+            }
+        }
         Ok(Prospect {
             // An execution without an end did not pass.
             executions: counts.executions.saturating_sub(counts.holes).max(counts.failing),
