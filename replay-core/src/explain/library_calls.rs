@@ -4,7 +4,6 @@
 //! The frames of a site are those of user code, then those of the library that user code called,
 //! the called function last (`control/capture.rs`).
 
-use super::word_locks::{LockCall, Protocol};
 use crate::symbols::is_library;
 use std::collections::HashMap;
 use traces::{Execution, Frame, Operation, Site};
@@ -19,6 +18,31 @@ pub struct LibraryCall {
     /// Whether the function is one atomic operation: several steps of it are several calls.
     pub is_atomic: bool,
     pub(super) lock: Option<LockCall>,
+}
+
+/// How a word represents a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    /// A futex: 0 is free, 1 locked, 2 locked and awaited.
+    Mutex,
+    /// A futex: the lower 30 bits are the number of readers, all of them set for a writer.
+    RwLock,
+    /// A byte, as in `parking_lot`: bit 0 is set while it is locked.
+    SmallMutex,
+    /// A word, as in `parking_lot`: bit 3 for a writer, the number of readers from bit 4 on.
+    SmallRwLock,
+}
+
+/// A site inside a function of a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LockCall {
+    /// How the lock's word represents its state.
+    pub(super) protocol: Protocol,
+    /// Whether the function acquires the lock.
+    pub(super) acquires: bool,
+    /// Whether the site itself accesses the lock's word. Otherwise it calls code that may also
+    /// access other words, such as the queue of waiting threads.
+    pub(super) accesses: bool,
 }
 
 /// What the frames of a site say about libraries.

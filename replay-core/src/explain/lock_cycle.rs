@@ -1,5 +1,6 @@
 //! The cycle of a deadlock over locks: the lock that each task holds, and the one it waits for.
 
+use super::locks::HeldLocks;
 use traces::order;
 use traces::{Failure, ObjectKind, Operation, Site, TaskId, Trace, WaitEdge};
 
@@ -22,8 +23,9 @@ pub struct Hold {
 /// waits close over something else.
 #[must_use]
 pub fn lock_cycle(trace: &Trace, failure: &Failure) -> Option<Vec<Hold>> {
+    let held = HeldLocks::before(&trace.execution, trace.execution.steps.len());
     let edge = |task| failure.waits.iter().find(|wait| wait.task == task);
-    let next = |task| Some(holder(trace, edge(task)?)?.0);
+    let next = |task| Some(holder(trace, &held, edge(task)?)?.0);
     let start = failure.waits.iter().map(|wait| wait.task).find(|&start| {
         let path = std::iter::successors(Some(start), |&task| next(task));
         path.skip(1).take(failure.waits.len()).any(|task| task == start)
@@ -35,28 +37,31 @@ pub fn lock_cycle(trace: &Trace, failure: &Failure) -> Option<Vec<Hold>> {
     let before = |at: usize| cycle[(at + cycle.len() - 1) % cycle.len()];
     let hold = |(at, &task): (usize, &TaskId)| {
         let (wait, awaited) = (edge(task)?, edge(before(at))?);
-        let (holds, waits) = (awaited.object?, wait.object?);
-        let since = holder(trace, awaited)?.1;
+        let (holds, waits) = (held.lock(awaited.object?), held.lock(wait.object?));
+        let since = holder(trace, &held, awaited)?.1;
         Some(Hold { task, holds, since, waits, site: wait.site })
     };
     cycle.iter().enumerate().map(hold).collect()
 }
 
 /// The holder of the lock that a task waits for, and the step of the acquisition.
-fn holder(trace: &Trace, wait: &WaitEdge) -> Option<(TaskId, Option<usize>)> {
+fn holder(trace: &Trace, held: &HeldLocks, wait: &WaitEdge) -> Option<(TaskId, Option<usize>)> {
     let object = wait.object?;
     match trace.execution.objects.get(object as usize)?.kind {
         ObjectKind::Mutex => {
             let holder = wait.holder?;
             Some((holder, order::held_since(&trace.execution, holder, object)))
         }
-        ObjectKind::Futex => taker(trace, wait).map(|(task, step)| (task, Some(step))),
+        ObjectKind::Futex => {
+            let found = held.holder(object).or_else(|| taker(trace, wait));
+            found.map(|(task, step)| (task, Some(step)))
+        }
         _ => None,
     }
 }
 
-/// The holder of a lock that is a memory word, as in Rust's standard library: 0 if unlocked; the
-/// task that changes it from 0 becomes the holder.
+/// The holder of a memory word that nothing else shows to be a lock: 0 if unlocked; the task that
+/// changes it from 0 becomes the holder.
 fn taker(trace: &Trace, wait: &WaitEdge) -> Option<(TaskId, usize)> {
     let execution = &trace.execution;
     let word = execution.objects.get(wait.object? as usize)?;

@@ -5,7 +5,7 @@
 //! protocol of a mutex with a futex (0 free, 1 locked, 2 locked and awaited; Drepper, Futexes Are
 //! Tricky, mutex 2): a counter, a condition variable or a semaphore does not.
 
-use super::library_calls::{SiteCall, of_sites};
+use super::library_calls::{LockCall, Protocol, SiteCall, of_sites};
 use std::collections::{HashMap, HashSet};
 use traces::{Execution, ObjectKind, ObjectLocation, Operation, Site, Step, TaskId};
 
@@ -18,19 +18,6 @@ pub(super) enum Change {
     Shared,
     /// Its task releases it.
     Released,
-}
-
-/// How a word represents a lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Protocol {
-    /// A futex: 0 is free, 1 locked, 2 locked and awaited.
-    Mutex,
-    /// A futex: the lower 30 bits are the number of readers, all of them set for a writer.
-    RwLock,
-    /// A byte, as in `parking_lot`: bit 0 is set while it is locked.
-    SmallMutex,
-    /// A word, as in `parking_lot`: bit 3 for a writer, the number of readers from bit 4 on.
-    SmallRwLock,
 }
 
 impl Protocol {
@@ -199,18 +186,6 @@ impl WordLocks {
         let before = values.insert(word, step.value).unwrap_or(0);
         Some((word, protocol.change(before, step.value)?))
     }
-}
-
-/// A site inside a function of a lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LockCall {
-    /// How the lock's word represents its state.
-    pub(super) protocol: Protocol,
-    /// Whether the function acquires the lock.
-    pub(super) acquires: bool,
-    /// Whether the site itself accesses the lock's word. Otherwise it calls code that may also
-    /// access other words, such as the queue of waiting threads.
-    pub(super) accesses: bool,
 }
 
 /// The words that functions which acquire locks updated. A word that functions of different kinds

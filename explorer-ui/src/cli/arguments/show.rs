@@ -23,7 +23,7 @@ pub struct ShowArgs {
     /// Print the enabled tasks at each step
     #[arg(long)]
     pub enabled: bool,
-    /// Fold runs of at least N steps that no other task can observe [4]
+    /// Fold library calls, spins, and runs of at least N steps that no other task can observe [4]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "4", value_name = "N")]
     pub fold: Option<usize>,
     /// Print a list, one line for each step, instead of columns

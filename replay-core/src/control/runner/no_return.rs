@@ -132,7 +132,8 @@ impl Runner {
             // Turns of a waiting loop multiply the schedules and not the orders of dependent
             // operations. Where these all fail, every schedule does; otherwise their number is no
             // number of schedules.
-            let fail = |found: &SearchCounts| found.failing == found.executions && found.failing > 0;
+            let fail =
+                |found: &SearchCounts| found.failing == found.executions && found.failing > 0;
             if budget == PROOF && fail(&counts) {
                 let reduced = search(Plan::bounded("dpor", None), REDUCED_PROOF)?;
                 if reduced.complete && fail(&reduced) {
