@@ -1,5 +1,5 @@
-//! The first screen on a failing trace of benchmark programs, dark and light. They are made to be
-//! looked at: the search for the failure may find another trace on another machine.
+//! The first screen on a failing trace of benchmark programs, dark and light. They are made for
+//! people: the search for the failure may find another trace on another machine.
 
 use crate::{explorer, pixels, run};
 use anyhow::{Context, Result, ensure};

@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(lines.len(), 21);
         assert_eq!(lines[5], "6 T2 r await app::BANK = 1");
         assert_eq!(lines[9], "10 T2 M update app::BANK = 2");
-        // Steps that acquire and release the lock say so.
+        // Steps that acquire and release the lock are named so.
         assert_eq!(lines[13], "14 T2 L lock app::BANK");
         assert_eq!(lines[14], "15 T2 U unlock app::BANK");
     }

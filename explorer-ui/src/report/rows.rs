@@ -266,8 +266,8 @@ impl Reader {
         }
     }
 
-    /// What user code asked for in a step, and the name of the library function if that has no
-    /// operation of its own.
+    /// What user code asked for in a step, and the name of the library function if no
+    /// operation is the same.
     fn words(&self, step: &Step, index: usize) -> (Operation, Option<String>) {
         if let Some(operation) = self.calls.lock_step(index) {
             return (operation, None);
