@@ -84,7 +84,7 @@ fn library_calls_are_the_calls_of_the_program() {
     let trace = trace(&home, "locks_rs");
     let mut terminal = Terminal::open(home, &["ui", &trace], (120, 40));
     terminal.wait("locks that are held and awaited", |screen| {
-        screen.contains("L LEFT waits ⋮") && !screen.contains("r LEFT")
+        screen.contains("L LEFT waits ⋮") && !screen.contains("r LEFT = 1")
     });
     terminal.press("z");
     terminal.wait_for("nothing is folded");
