@@ -113,7 +113,10 @@ fn found(name: &str, expected: &[&str]) {
 #[test]
 fn rust() {
     found("heap_read_rs", &["use-after-free", "heap_misuse.rs:35", "runs between"]);
-    found("tellers", &["atomicity violation", "R read bank.balance = 0", "M update bank.log = 1"]);
+    found(
+        "tellers",
+        &["atomicity violation", "R read bank.balance = 0", "L lock bank.log", "M drop Arc"],
+    );
     found("panic_main", &["main gives up", "independent of the schedule"]);
 }
 

@@ -56,6 +56,9 @@ pub(crate) fn short_name(name: &str, cells: usize, cut: &str) -> String {
     if width(name) <= cells {
         return name.to_owned();
     }
+    if let Some(own) = block_name(name).filter(|own| width(own) <= cells) {
+        return own;
+    }
     let mut rest = match name.strip_prefix("heap block ") {
         Some(number) => number.split(' ').next().unwrap_or(number),
         // What several blocks have in common, and the block.
@@ -69,6 +72,14 @@ pub(crate) fn short_name(name: &str, cells: usize, cut: &str) -> String {
         }
     }
     clip(rest, cells, cut)
+}
+
+/// A heap block or a place in it without what else is known of the block: `heap block #3+0x10`.
+pub(crate) fn block_name(name: &str) -> Option<String> {
+    let (own, rest) = name.split_once(" (").unwrap_or((name, ""));
+    let offset = rest.split_once(')').map_or("", |(_, after)| after);
+    let offset = if offset.starts_with('+') { offset } else { "" };
+    own.starts_with("heap block ").then(|| format!("{own}{offset}"))
 }
 
 /// The enabled tasks as text: `T0 T2`.
@@ -136,7 +147,9 @@ mod tests {
             ("app::bank::TOTAL", 12, "bank::TOTAL"),
             ("app::bank::TOTAL", 5, "TOTAL"),
             ("app::bank::TOTAL", 4, "TOT~"),
-            ("heap block #30 (40 bytes) at queue.c:9", 30, "#30"),
+            ("heap block #30 (40 bytes) at queue.c:9", 30, "heap block #30"),
+            ("heap block #30 (40 bytes) at queue.c:9", 10, "#30"),
+            ("heap block #3 (40 bytes, queue.c:9)+0x10", 30, "heap block #3+0x10"),
             ("table in heap block #22 (56 bytes, q.rs:4)+0x10", 30, "table"),
             ("Map<a::Key, b::Value>", 10, "Map<a::Ke~"),
             ("queue->length", 8, "queue->~"),

@@ -2,7 +2,7 @@
 
 use crate::report::calls::{Calls, is_internal};
 use crate::report::folds::{Run, What, runs};
-use crate::report::names::{SiteNames, object_name, short_name, site_name};
+use crate::report::names::{SiteNames, block_name, object_name, short_name, site_name};
 use crate::report::style::Glyphs;
 use crate::report::text::{clean, clip, count, width};
 use replay_core::library_calls::SiteCall;
@@ -73,10 +73,12 @@ impl Cell {
         let is_named_by_sign =
             matches!(self.sign.as_str(), "R" | "W" | "M" | "r" | "l" | "L" | "U");
         let whole = Some(join(&self.operation, &self.object)).filter(fits);
+        let block = || block_name(&self.object).map(|own| join(&self.operation, &own)).filter(fits);
         let short = || is_named_by_sign.then(|| clipped("", MIN_OBJECT)).filter(fits);
         let cut_short = || Some(clipped(&self.operation, MIN_OBJECT)).filter(fits);
         let shortest = || Some(clipped(&self.operation, 2)).filter(fits);
         whole
+            .or_else(block)
             .or_else(short)
             .or_else(cut_short)
             .or_else(shortest)
@@ -285,7 +287,9 @@ impl Reader {
                 (if woke && wakes { operation } else { step.operation }, None)
             }
             Some(operation) if step.operation == Operation::Update => (operation, None),
-            None if !call.is_atomic => (step.operation, Some(clean(&call.function))),
+            None if !call.is_atomic && !call.function.is_empty() => {
+                (step.operation, Some(clean(&call.function)))
+            }
             _ => (step.operation, None),
         }
     }

@@ -11,7 +11,8 @@ use traces::{Execution, Frame, Operation, Site};
 /// A call of a library function by user code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LibraryCall {
-    /// The function: `Mutex::lock`, `spawn`; of a destructor the type: `drop Arc`.
+    /// The function: `Mutex::lock`, `spawn`; of a destructor the type: `drop Arc`. Empty for an
+    /// operator of C++: users do not write its name.
     pub function: String,
     /// The operation of the threads library that is the same, if there is one.
     pub operation: Option<Operation>,
@@ -83,8 +84,8 @@ fn of_frames(frames: &[Frame]) -> Option<SiteCall> {
         .collect();
     let &(_, name, method) = library.last()?;
     let mut known = library.iter().filter_map(|&(path, name, method)| known(path, name, method));
-    let is_atomic = library.iter().all(|(path, ..)| path.contains("::atomic"));
-    let accesses = library.first().is_some_and(|(path, ..)| path.contains("::atomic"));
+    let is_atomic = library.iter().all(|(path, ..)| of_atomics(path));
+    let accesses = library.first().is_some_and(|(path, ..)| of_atomics(path));
     // A wait for a condition releases its mutex inside the library.
     let lock = known.clone().find_map(|(operation, protocol)| {
         let protocol = protocol?;
@@ -100,13 +101,26 @@ fn of_frames(frames: &[Frame]) -> Option<SiteCall> {
     };
     let function = match method {
         "drop" => format!("drop {}", dropped()),
+        _ if is_operator(method) => String::new(),
         // A type; modules say little.
         _ if name.starts_with(char::is_uppercase) => format!("{name}::{method}"),
         _ => method.to_owned(),
     };
-    let stored = (is_atomic && method == "store").then_some(Operation::Write);
+    let stores = library.iter().any(|(_, _, method)| *method == "store");
+    let stored = (is_atomic && stores).then_some(Operation::Write);
     let operation = known.or(stored);
     Some(SiteCall::Call(LibraryCall { function, operation, is_atomic, lock }))
+}
+
+/// Whether a function is one of an atomic type, of Rust or of C++ (`std::__atomic_base<int>`).
+fn of_atomics(path: &str) -> bool {
+    path.contains("::atomic") || path.contains("::__atomic_")
+}
+
+/// Whether a method is an operator of C++: `operator=`, `operator bool`.
+fn is_operator(method: &str) -> bool {
+    let rest = method.strip_prefix("operator");
+    rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_'))
 }
 
 /// Whether an operation acquires a lock, or a share of it.
@@ -172,8 +186,8 @@ fn name_and_method(function: &str) -> Option<(&str, &str)> {
         let bytes = text.as_bytes();
         for at in 0..bytes.len() {
             match bytes[at] {
-                b'<' => depth += 1,
-                b'>' => depth = depth.saturating_sub(1),
+                b'<' | b'(' => depth += 1,
+                b'>' | b')' => depth = depth.saturating_sub(1),
                 b':' if depth == 0 && bytes.get(at + 1) == Some(&b':') => {
                     // The type arguments of a function also follow two colons.
                     last = Some(at).filter(|_| bytes.get(at + 2) != Some(&b'<')).or(last);
@@ -253,6 +267,9 @@ mod tests {
                 "std::vector<int, std::allocator<int>>::push_back(int const&)",
                 ("vector", "push_back"),
             ),
+            ("std::queue<a::B>::push(std::string const&)", ("queue", "push")),
+            ("(anonymous namespace)::queue::push(a::B)", ("queue", "push")),
+            ("std::atomic<bool>::operator bool() const", ("atomic", "operator bool")),
             ("spawn", ("", "spawn")),
         ] {
             assert_eq!(name_and_method(function), Some(wanted), "{function}");
@@ -297,6 +314,19 @@ mod tests {
         let store =
             call(&["core::sync::atomic::atomic_store", "<core::sync::atomic::AtomicU32>::store"]);
         assert_eq!((store.operation, store.is_atomic), (Some(Operation::Write), true));
+    }
+
+    #[test]
+    fn operators_of_cpp_are_no_calls_by_name() {
+        let assigned = call(&[
+            "std::__atomic_base<bool>::store(bool, std::memory_order)",
+            "std::atomic<bool>::operator=(bool)",
+        ]);
+        let (operation, name) = (assigned.operation, assigned.function.as_str());
+        assert_eq!((operation, name, assigned.is_atomic), (Some(Operation::Write), "", true));
+        let element = call(&["std::vector<int, std::allocator<int>>::operator[](unsigned long)"]);
+        assert_eq!((element.operation, element.function.as_str()), (None, ""));
+        assert_eq!(call(&["std::a::operators(int)"]).function, "operators");
     }
 
     #[test]

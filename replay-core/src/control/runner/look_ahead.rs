@@ -11,6 +11,7 @@ use crate::{Error, SearchOptions, Target};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::Choice;
+use traces::points::Granularity;
 use traces::wire::{FoundFailure, Job, Plan, RuntimeMessage};
 
 /// The largest number of preemptions with which the nearest failure is searched for.
@@ -47,6 +48,9 @@ pub(super) struct SearchCounts {
     pub(super) complete: bool,
     /// Executions that diverged or were stopped: they neither passed nor failed.
     pub(super) holes: u64,
+    /// Whether every memory access of every execution was observed, and showed no conflict that was
+    /// not known before.
+    pub(super) observed_all: bool,
     first: Option<FoundFailure>,
 }
 
@@ -119,13 +123,13 @@ pub(super) fn run(
     interrupt: &AtomicBool,
 ) -> Result<SearchCounts, Error> {
     let mut first = None;
+    let mut observed_all = options.points != Granularity::Api;
     let mut worker = Worker::start(target, job, options.spin_after)?;
     loop {
         match worker.wait(interrupt)? {
             Event::RuntimeMessage(RuntimeMessage::Found(found)) => first = first.or(Some(found)),
-            Event::RuntimeMessage(
-                RuntimeMessage::Diverged { .. } | RuntimeMessage::Learned { .. },
-            )
+            Event::RuntimeMessage(RuntimeMessage::Learned { .. }) => observed_all = false,
+            Event::RuntimeMessage(RuntimeMessage::Diverged { .. })
             | Event::Tick
             | Event::Parked
             | Event::Idle => {}
@@ -135,11 +139,14 @@ pub(super) fn run(
     }
     let header = worker.channel().header();
     let holes = header.diverged.load(Relaxed) + header.cut.load(Relaxed);
+    let gaps = &header.instrumentation;
+    observed_all &= gaps.unseen.load(Relaxed) == 0 && gaps.probes_removed.load(Relaxed) == 0;
     Ok(SearchCounts {
         executions: header.executions.load(Relaxed),
         failing: header.failing.load(Relaxed),
         complete: header.complete.load(Relaxed) != 0 && holes == 0,
         holes,
+        observed_all,
         first,
     })
 }

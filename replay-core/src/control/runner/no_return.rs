@@ -130,13 +130,13 @@ impl Runner {
         if !counts.complete {
             counts = search(Plan::seeded("random", self.options.seed), SAMPLES)?;
             // Turns of a waiting loop multiply the schedules and not the orders of dependent
-            // operations. Where these all fail, every schedule does; otherwise their number is no
-            // number of schedules.
+            // operations. Where these all fail, every schedule does, if no access was overlooked;
+            // otherwise their number is no number of schedules.
             let fail =
                 |found: &SearchCounts| found.failing == found.executions && found.failing > 0;
             if budget == PROOF && fail(&counts) {
                 let reduced = search(Plan::bounded("dpor", None), REDUCED_PROOF)?;
-                if reduced.complete && fail(&reduced) {
+                if reduced.complete && reduced.observed_all && fail(&reduced) {
                     counts = reduced;
                 }
             }
