@@ -74,7 +74,7 @@ pub(crate) fn short_name(name: &str, cells: usize, cut: &str) -> String {
     clip(rest, cells, cut)
 }
 
-/// A heap block or a place in it without what else is known of the block: `heap block #3+0x10`.
+/// A heap block or a place in it, without the block's size and origin: `heap block #3+0x10`.
 pub(crate) fn block_name(name: &str) -> Option<String> {
     let (own, rest) = name.split_once(" (").unwrap_or((name, ""));
     let offset = rest.split_once(')').map_or("", |(_, after)| after);

@@ -222,6 +222,8 @@ fn closing(text: &str) -> Option<usize> {
 
 /// The last name of a path, without type arguments; of `X as Y` that of `X`.
 fn last_segment(path: &str) -> &str {
+    // Of C++: `(anonymous namespace)::queue`.
+    let path = path.rsplit_once(")::").map_or(path, |(_, own)| own);
     let end = path.find(['<', '>', ' ', ',']).unwrap_or(path.len());
     let path = path[..end].trim_end_matches("::");
     path.rsplit("::").next().unwrap_or(path)
