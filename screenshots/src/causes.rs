@@ -48,7 +48,8 @@ pub(crate) fn draw(heddle: &Path, root: &Path) -> Result<()> {
             let settings = home.path().join("heddle");
             std::fs::create_dir_all(&settings)?;
             std::fs::write(settings.join("ui.toml"), format!("theme = \"{theme}\"\n"))?;
-            let picture = explorer::first_screen(heddle, home.path(), &trace.to_string_lossy())?;
+            let picture =
+                explorer::first_screen(heddle, home.path(), &trace.to_string_lossy(), theme)?;
             std::fs::write(pictures.join(format!("{name}-{theme}.png")), pixels::png(&picture)?)?;
         }
     }

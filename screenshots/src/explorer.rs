@@ -1,5 +1,7 @@
 //! The explorer, driven by keys in a pseudo-terminal, and the resulting screens.
 
+use anstyle::AnsiColor;
+use anstyle_svg::Term;
 use anyhow::{Context, Result, bail};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use std::io::{Read, Write};
@@ -13,6 +15,8 @@ const SIZE: (u16, u16) = (140, 36);
 const FIRST: (u16, u16) = (120, 40);
 /// The column of the ribbon beside the schedule.
 const RIBBON: usize = 7;
+/// A screen is complete if nothing arrives for this time.
+const QUIET: Duration = Duration::from_secs(2);
 /// The time limit for a screen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -41,8 +45,7 @@ pub(crate) fn pictures(
             && !screen.contains("looking ahead")
             && !screen.contains("new here?")
     })?;
-    let picture =
-        |parser: &vt100::Parser| anstyle_svg::Term::new().render_svg(&painted(parser.screen()));
+    let picture = |parser: &vt100::Parser| Term::new().render_svg(&painted(parser.screen()));
     let mut pictures = vec![("ui", picture(&parser))];
     // A search of all schedules with at most one preemption, and then its tree: neither shows
     // times.
@@ -64,15 +67,22 @@ pub(crate) fn pictures(
 }
 
 /// The first screen on a failing trace, when the verdict has been checked.
-pub(crate) fn first_screen(heddle: &Path, home: &Path, trace: &str) -> Result<String> {
+pub(crate) fn first_screen(heddle: &Path, home: &Path, trace: &str, theme: &str) -> Result<String> {
     let Explorer { mut child, mut keys, output, mut parser, .. } =
         Explorer::open(heddle, home, trace, FIRST)?;
-    wait(&mut parser, &output, |screen| {
-        screen.contains("next to run")
-            && !screen.contains("are being run")
-            && !screen.contains("looking ahead")
+    settle(&mut parser, &output, |screen| {
+        let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        words.contains("next to run")
+            && !words.contains("schedules are being run")
+            && !words.contains("looking ahead")
     })?;
-    let picture = anstyle_svg::Term::new().render_svg(&painted(parser.screen()));
+    let paper = match theme {
+        "light" => {
+            Term::new().fg_color(AnsiColor::Black.into()).bg_color(AnsiColor::BrightWhite.into())
+        }
+        _ => Term::new(),
+    };
+    let picture = paper.render_svg(&painted(parser.screen()));
     keys.write_all(b"q")?;
     child.wait()?;
     Ok(picture)
@@ -135,6 +145,22 @@ fn wait(
         }
     }
     Ok(())
+}
+
+/// Waits for a screen that satisfies a condition and stays as it is: a screen may arrive in parts,
+/// and what runs in the background adds to it.
+fn settle(
+    parser: &mut vt100::Parser,
+    output: &Receiver<Vec<u8>>,
+    is: impl Fn(&str) -> bool,
+) -> Result<()> {
+    loop {
+        wait(parser, output, &is)?;
+        match output.recv_timeout(QUIET) {
+            Ok(bytes) => parser.process(&bytes),
+            Err(_) => return Ok(()),
+        }
+    }
 }
 
 /// The screen as text with colours.

@@ -4,6 +4,7 @@ use crate::report::calls::requested;
 use crate::report::names::{brief_name, object_name, site_name};
 use crate::report::text::{clean, count};
 use replay_core::bisect::Evidence;
+use replay_core::library_calls::last_own_step;
 use replay_core::lock_cycle::Hold;
 use replay_core::runner::NoReturn;
 use replay_core::verdict::{Basis, Moment, Pattern, Verdict};
@@ -218,12 +219,12 @@ impl Writer<'_> {
     /// `T1's write of x at f.c:9`.
     fn of(&self, moment: Moment) -> String {
         let what = self.what(moment, None);
-        format!("{}'s {what}{}", moment.task, self.at(Some(moment.site)))
+        format!("{}'s {what}{}", moment.task, self.at_moment(moment))
     }
 
     /// `its write at f.c:9`, after an operation of the same task that named the object.
     fn its(&self, moment: Moment, before: Moment) -> String {
-        format!("its {}{}", self.what(moment, before.object), self.at(Some(moment.site)))
+        format!("its {}{}", self.what(moment, before.object), self.at_moment(moment))
     }
 
     fn what(&self, moment: Moment, known: Option<u32>) -> String {
@@ -265,6 +266,15 @@ impl Writer<'_> {
         }
         file.clone_into(&mut self.file.borrow_mut());
         place
+    }
+
+    /// ` at queue.c:12`; of a step in a library alone ` after queue.c:12`, the last line before it.
+    fn at_moment(&self, moment: Moment) -> String {
+        let execution = &self.trace.execution;
+        match moment.step.and_then(|step| last_own_step(execution, step)) {
+            Some(own) => format!(" after {}", self.place(Some(execution.steps[own].site))),
+            None => self.at(Some(moment.site)),
+        }
     }
 
     /// ` at queue.c:12`; empty if the location is unknown.
@@ -319,7 +329,11 @@ impl Writer<'_> {
             matches!(failure.kind, FailureKind::Satisfied | FailureKind::BrokenCondition);
         match failure.task.filter(|_| !names_task) {
             None => format!("{message}{place}"),
-            Some(task) => format!("{task} failed{place}: {message}"),
+            // The messages of assertions begin with the place.
+            Some(task) => match message.strip_prefix(&format!("{}: ", failure.place)) {
+                Some(rest) => format!("{task} failed{place}: {rest}"),
+                None => format!("{task} failed{place}: {message}"),
+            },
         }
     }
 }

@@ -69,6 +69,37 @@ pub fn of_site(execution: &Execution, site: Site) -> Option<SiteCall> {
     of_frames(frames)
 }
 
+/// The last earlier step of the same task in user code, if no frame of a step is in user code: a
+/// function whose last action is a call may have left the stack.
+#[must_use]
+pub fn last_own_step(execution: &Execution, step: usize) -> Option<usize> {
+    let at = execution.steps.get(step)?;
+    if !is_internal(execution, at.site) {
+        return None;
+    }
+    let earlier = execution.steps[step.saturating_sub(FARTHEST)..step].iter().rev();
+    let mut own = earlier.enumerate().filter(|(_, it)| it.task == at.task);
+    let (back, _) = own.find(|(_, it)| {
+        it.operation != Operation::Start
+            && has_place(execution, it.site)
+            && !is_internal(execution, it.site)
+    })?;
+    Some(step - 1 - back)
+}
+
+/// The most steps to look back.
+const FARTHEST: usize = 200;
+
+fn is_internal(execution: &Execution, site: Site) -> bool {
+    of_site(execution, site) == Some(SiteCall::Internal)
+}
+
+fn has_place(execution: &Execution, site: Site) -> bool {
+    execution.places.iter().any(|(known, frames)| {
+        *known == site && frames.first().is_some_and(|frame| !frame.file.is_empty())
+    })
+}
+
 fn of_frames(frames: &[Frame]) -> Option<SiteCall> {
     if frames.first().is_some_and(|frame| is_library(&frame.file)) {
         return Some(SiteCall::Internal);
@@ -329,6 +360,29 @@ mod tests {
         let element = call(&["std::vector<int, std::allocator<int>>::operator[](unsigned long)"]);
         assert_eq!((element.operation, element.function.as_str()), (None, ""));
         assert_eq!(call(&["std::a::operators(int)"]).function, "operators");
+    }
+
+    #[test]
+    fn a_step_in_a_library_alone_has_a_line_before_it() {
+        let site = |offset| Site { module: 0, offset };
+        let step = |task, at| traces::Step {
+            task: traces::TaskId(task),
+            operation: Operation::Update,
+            object: None,
+            site: site(at),
+            value: 0,
+        };
+        let execution = Execution {
+            // Task 1 in user code, task 2 in user code, task 1 in the library, twice.
+            steps: vec![step(1, 1), step(2, 1), step(1, 2), step(1, 2), step(3, 2)],
+            places: vec![
+                (site(1), vec![frame("app::add", "/src/app.rs", false)]),
+                (site(2), vec![frame("std::rt::c", STD, false)]),
+            ],
+            ..Execution::default()
+        };
+        let own: Vec<_> = (0..6).map(|at| last_own_step(&execution, at)).collect();
+        assert_eq!(own, [None, None, Some(0), Some(0), None, None]);
     }
 
     #[test]

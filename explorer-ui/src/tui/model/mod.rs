@@ -30,6 +30,7 @@ use mode::Mode;
 use notes::Notes;
 use pane_sizes::{Divider, PaneSizes};
 use ratatui::crossterm::event::KeyCode;
+use replay_core::library_calls::last_own_step;
 use replay_core::source::Source;
 use replay_core::task_status::TaskStatus;
 use replay_core::verdict::Verdict;
@@ -106,6 +107,8 @@ pub struct Model {
     pub pane_tops: HashMap<PaneId, usize>,
     /// Which window or prompt receives key presses.
     pub mode: Mode,
+    /// Whether the cursor goes to the deciding step when a check finds it: until the first key.
+    pub follows_verdict: bool,
     /// The message in the footer.
     pub message: Option<Message>,
     /// The running request, as the footer names it.
@@ -200,6 +203,7 @@ impl Model {
             open_panes: Vec::new(),
             pane_tops: HashMap::new(),
             mode: Mode::Normal,
+            follows_verdict: false,
             message: None,
             busy: None,
             job_number: 0,
@@ -331,6 +335,14 @@ impl Model {
     pub fn shown_source(&self) -> Option<(String, u32)> {
         let unreadable = |file: &str| matches!(self.sources.get(file), Some(None));
         source_line(&self.view.loaded, self.view.cursor, &unreadable)
+    }
+
+    /// The last line in user code before the selected step, if the step is in a library alone.
+    #[must_use]
+    pub fn last_own_source(&self) -> Option<(String, u32)> {
+        let loaded = &self.view.loaded;
+        let own = last_own_step(&loaded.trace.execution, self.view.cursor)?;
+        source_line(loaded, own, &|_| false)
     }
 
     /// The positions of the other tasks that take part, the most important first.

@@ -56,7 +56,9 @@ fn source(model: &Model, room: Size) -> Lines {
     if !matches!(model.sources.get(&path), Some(Some(_))) {
         let cells = usize::from(room.width).saturating_sub(18);
         let name = clip_front(&format!("{}:{line}", clean(&path)), cells, glyphs(model).cut);
-        return vec![one(model, format!(" {name} cannot be read"), Role::Dim)];
+        let mut lines = vec![one(model, format!(" {name} cannot be read"), Role::Dim)];
+        lines.extend(before_library(model, room).unwrap_or_default());
+        return lines;
     }
     let beside = room.width / SOURCE;
     let above = if model.size.0 >= BESIDE { room.height / ABOVE } else { 1 };
@@ -85,6 +87,19 @@ fn source(model: &Model, room: Size) -> Lines {
     }
     let size = Size { height: room.height / number, ..room };
     views.iter().flat_map(|view| view.lines(model, size, true)).collect()
+}
+
+/// The source at the last line in user code, for a step in a library whose source cannot be read.
+fn before_library(model: &Model, room: Size) -> Option<Lines> {
+    let (path, line) = model.last_own_source()?;
+    if !matches!(model.sources.get(&path), Some(Some(_))) {
+        return None;
+    }
+    let task = shown_task(&model.loaded().trace, model.view.cursor);
+    let mut lines = vec![one(model, " the last line before it:".to_owned(), Role::Dim)];
+    let view = View { task, path, line, selected: true };
+    lines.extend(view.lines(model, Size { height: room.height.saturating_sub(2), ..room }, true));
+    Some(lines)
 }
 
 /// Columns of lines beside each other, each of this width.

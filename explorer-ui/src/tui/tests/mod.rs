@@ -14,12 +14,14 @@ use crate::tui::panes::id::PaneId;
 use crate::tui::render;
 use crate::tui::theme::Theme;
 use crate::tui::update::{opened, update};
+use crate::walk::check::{CheckState, CheckUpdate};
 use crate::walk::loaded_trace::LoadedTrace;
 use crate::walk::reply::Reply;
 use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use replay_core::runner::{LookAhead, NearestFailure};
+use replay_core::verdict;
 use std::sync::Arc;
 use traces::{Choice, TaskId, Trace};
 
@@ -690,6 +692,25 @@ fn a_verdict_is_checked_once_and_not_during_a_search() {
     let update_ = crate::walk::search::SearchUpdate::Failed("it was stopped".into());
     let effects = update(&mut model, Event::Engine(Reply::Search { number: 1, update: update_ }));
     assert_eq!(checks(&effects), 1);
+}
+
+#[test]
+fn the_cursor_goes_to_the_step_that_a_check_finds_until_the_first_key() {
+    for (typed, wanted) in [(None, 3), (Some("j"), 7)] {
+        let mut model = new_model(samples::lost_update(), 120, 40);
+        opened(&mut model, None);
+        assert_eq!(model.view.cursor, 6);
+        typed.map(|typed| keys(&mut model, typed));
+        let of = Arc::clone(&model.view.loaded);
+        let mut verdict = of.verdict().expect("it fails").clone();
+        let verdict::Pattern::Between { inner, .. } = &mut verdict.pattern else {
+            panic!("{verdict:?}")
+        };
+        (inner.0.step, inner.1.step) = (Some(3), Some(3));
+        let update_ = CheckUpdate::Verdict(CheckState::Done(Box::new(verdict)));
+        update(&mut model, Event::Engine(Reply::Check { of, update: update_ }));
+        assert_eq!(model.view.cursor, wanted, "{typed:?}");
+    }
 }
 
 #[test]

@@ -58,6 +58,7 @@ pub(super) fn request_source(model: &Model, effects: &mut Vec<Effect>) {
     let others = model.other_sources().into_iter().map(|position| position.file);
     let mut paths: Vec<String> = model.shown_source().map(|(path, _)| path).into_iter().collect();
     paths.extend(others.take(OTHER_SOURCES));
+    paths.extend(model.last_own_source().map(|(path, _)| path));
     paths.sort_unstable();
     paths.dedup();
     for path in paths {

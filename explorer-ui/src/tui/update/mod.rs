@@ -31,6 +31,13 @@ use std::sync::Arc;
 pub fn update(model: &mut Model, event: Event) -> Vec<Effect> {
     let mut effects = Vec::new();
     let before = (Arc::clone(&model.view.loaded), model.view.cursor);
+    // What the user looks at stays where it is.
+    if matches!(
+        event,
+        Event::Key(_) | Event::Paste(_) | Event::Click(..) | Event::Drag(..) | Event::Wheel(..)
+    ) {
+        model.follows_verdict = false;
+    }
     match event {
         Event::Key(key) => {
             model.message = None;
@@ -99,6 +106,7 @@ pub fn opened(model: &mut Model, session: Option<Session>) -> Vec<Effect> {
         };
         model.notify(format!("at {at}, where the last session left it{to}"));
     }
+    model.follows_verdict = cursor == decisive && model.loaded().verdict().is_some();
     cursor::move_cursor(model, cursor, &mut effects);
     cursor::request_check(model, &mut effects);
     effects

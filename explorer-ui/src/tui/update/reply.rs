@@ -1,6 +1,7 @@
 //! Replies of the engine.
 
 use super::choices::show;
+use super::cursor::move_cursor;
 use super::search;
 use super::tools::text_width;
 use crate::report::style::Style;
@@ -39,7 +40,13 @@ pub(super) fn received(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
             }
             model.mode = Mode::Text(title, Arc::new(wrapped_lines(&text, width)), 0);
         }
-        Reply::Check { of, update } => model.checks.apply(&of, update),
+        Reply::Check { of, update } => {
+            model.checks.apply(&of, update);
+            let decisive = model.decisive_step();
+            if model.follows_verdict && decisive != model.view.cursor {
+                move_cursor(model, decisive, effects);
+            }
+        }
         Reply::CheckEnded { .. } => {}
         Reply::Shrunk { loaded, what } => {
             model.busy = None;
