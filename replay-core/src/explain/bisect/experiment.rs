@@ -19,7 +19,7 @@ use traces::{Choice, Trace};
 /// The most schedules to run.
 pub const BUDGET: usize = 160;
 /// Long executions get fewer runs: about this many steps in all, but at least `LEAST` schedules.
-const STEPS: usize = 3_000_000;
+const STEPS: usize = 1_000_000;
 const LEAST: usize = 40;
 /// The most executions to spend on proving that every schedule fails.
 const ALL: u64 = 50_000;
