@@ -16,7 +16,7 @@ const FIRST: (u16, u16) = (120, 40);
 /// The column of the ribbon beside the schedule.
 const RIBBON: usize = 7;
 /// A screen is complete if nothing arrives for this time.
-const QUIET: Duration = Duration::from_secs(2);
+const QUIET: Duration = Duration::from_secs(1);
 /// The time limit for a screen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -40,7 +40,7 @@ pub(crate) fn pictures(
     })?;
     // Any key removes the message of the first start.
     keys.write_all(b"kj")?;
-    wait(&mut parser, &output, |screen| {
+    settle(&mut parser, &output, |screen| {
         screen.contains("fail")
             && !screen.contains("looking ahead")
             && !screen.contains("new here?")
@@ -54,7 +54,7 @@ pub(crate) fn pictures(
         screen.contains("everything within the bound was run") && screen.contains("● ")
     })?;
     keys.write_all(b"\t]j")?;
-    wait(&mut parser, &output, |screen| {
+    settle(&mut parser, &output, |screen| {
         screen.contains("explored by the search")
             && screen.contains("over bound")
             && screen.contains("fail,")
