@@ -187,10 +187,12 @@ pub enum InstrumentationGap {
     Held = 1 << 36,
     /// Executions that failed, and passed when they were run again.
     Outside = 1 << 37,
+    /// Reads of clocks that nothing orders: instrumented, but they return the times of one order.
+    Times = 1 << 38,
 }
 
 impl InstrumentationGap {
-    const ALL: [InstrumentationGap; 20] = [
+    const ALL: [InstrumentationGap; 21] = [
         InstrumentationGap::Unlisted,
         InstrumentationGap::Undecoded,
         InstrumentationGap::Libraries,
@@ -211,6 +213,7 @@ impl InstrumentationGap {
         InstrumentationGap::Seconds,
         InstrumentationGap::Interrupted,
         InstrumentationGap::Outside,
+        InstrumentationGap::Times,
     ];
 
     /// The reasons whose bits are set.
@@ -297,6 +300,10 @@ impl InstrumentationGap {
             InstrumentationGap::Outside => {
                 "of two executions of one schedule, one failed and the other did not: something outside of \
                  the schedule decides, such as a file that another execution left"
+            }
+            InstrumentationGap::Times => {
+                "assuming that threads which read a clock with no order between them see times that do not \
+                 show which of them was first"
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The calls that read the clock or sleep ([`crate::state::clock`]).
 
+use crate::detect::access;
 use crate::primitives::attributes;
 use crate::primitives::cancel;
 use crate::schedule::scheduler::point;
@@ -17,6 +18,7 @@ use crate::sys::raw;
 use crate::sys::real::real;
 use std::ffi::{c_int, c_uint, c_void};
 use traces::Operation;
+use traces::points::InstrumentationGap;
 
 /// Whether a clock's number is a descriptor's (Linux, `FD_TO_CLOCKID`).
 fn is_of_descriptor(clock: c_int) -> bool {
@@ -87,7 +89,11 @@ pub(crate) fn sleep(request: u64, rest: u64, clock: Option<(u64, u64)>, site: u6
 
 /// Reads a clock for a call from `caller`, if that is known.
 fn read(clock: c_int, caller: Option<u64>) -> u64 {
-    let now = start(clock) + clock::read();
+    let time = clock::read();
+    if clock::is_shown_again(time) {
+        access::note_gap(InstrumentationGap::Times);
+    }
+    let now = start(clock) + time;
     // A loop may depend on the processor time that passes, or on what a library makes of the time.
     if start(clock) != 0 && caller.is_some_and(shown_times::are_followed) {
         stall::reads_clock();

@@ -58,6 +58,13 @@ pub(crate) fn read() -> u64 {
     now
 }
 
+/// Whether an earlier read of a clock returned this time of a read, or a later one: then another task
+/// made it, and nothing orders the two reads.
+pub(crate) fn is_shown_again(time: u64) -> bool {
+    let shown = &world().shown;
+    root().slack.is_some() && shown.replace(shown.get().max(time)) >= time
+}
+
 /// The running task has waited until `when`, unless the clock is later already.
 pub(crate) fn reach_monotonic(when: u64) {
     let world = world();

@@ -57,6 +57,8 @@ pub(crate) struct World {
     pub(crate) preemptions: Cell<u32>,
     /// The virtual clock, in nanoseconds: the latest time of any task.
     pub(crate) clock: Cell<u64>,
+    /// The latest time that a read of a clock returned to any task.
+    pub(crate) shown: Cell<u64>,
     /// Whether the order of steps may depend on time: a task had a deadline, or clocks differ.
     pub(crate) timed: Cell<bool>,
     /// The number of random numbers that the program received.
@@ -93,6 +95,7 @@ pub(crate) struct Saved {
     timed: bool,
     spare_stacks: Vec<crate::state::stack::Stack>,
     clock: u64,
+    shown: u64,
     randomness: u64,
     captured: u64,
     input: bool,
@@ -123,6 +126,7 @@ static WORLD: Shared = Shared(World {
     switches: Cell::new(0),
     preemptions: Cell::new(0),
     clock: Cell::new(0),
+    shown: Cell::new(0),
     timed: Cell::new(false),
     randomness: Cell::new(0),
     manager_block: Cell::new(0),
@@ -175,6 +179,7 @@ impl World {
             timed: self.timed.get(),
             spare_stacks: self.spare_stacks.all(),
             clock: self.clock.get(),
+            shown: self.shown.get(),
             randomness: self.randomness.get(),
             captured: self.captured.get(),
             input: self.input.get(),
@@ -213,6 +218,7 @@ impl World {
         self.switches.set(saved.switches);
         self.preemptions.set(saved.preemptions);
         self.clock.set(saved.clock);
+        self.shown.set(saved.shown);
         self.timed.set(saved.timed);
         self.randomness.set(saved.randomness);
         self.exiting.set(false);

@@ -207,6 +207,10 @@ impl Search<'_> {
         notes.extend(absent);
         notes.extend(spurious_note(spurious));
         notes.extend(slack.map(slack_note));
+        if report.verdict == Verdict::Clean && total.unseen & InstrumentationGap::Times as u64 != 0
+        {
+            notes.push(InstrumentationGap::Times.describe().to_owned());
+        }
         if total.unseen & InstrumentationGap::Seconds as u64 != 0 {
             notes.push(InstrumentationGap::Seconds.describe().to_owned());
         }
@@ -294,7 +298,8 @@ fn unobserved(total: &Counts, target: &Target) -> Vec<String> {
     let mut described = InstrumentationGap::Marked as u64
         | InstrumentationGap::Held as u64
         | InstrumentationGap::Deadlines as u64
-        | InstrumentationGap::Seconds as u64;
+        | InstrumentationGap::Seconds as u64
+        | InstrumentationGap::Times as u64;
     if !total.unknown_calls.is_empty() {
         described |= InstrumentationGap::Calls as u64 | InstrumentationGap::Forms as u64;
     }
