@@ -144,7 +144,7 @@ fn damaged_traces_are_shown_too() {
 
 fn sample_report(json: &str) -> Report {
     let base = r#"{"heddle":1,"verdict":"bug","memory_model":"sc","strategy":"random",
-        "found_by":"random","bound":-1,"complete":false,"executions":6737,"learning":0,"checks":0,
+        "found_by":"random","bound":-1,"complete":false,"executions":6737,"classes":6737,"learning":0,"checks":0,
         "distinct":5120,"diverged":2,"elapsed_s":0.41,"executions_per_s":16431,"workers":1,
         "reset":"fork","points":{"api":41,"racy":0,"compiled":0},"threads":3,"max_steps":87,
         "races":[],"conflicts":[],"leaks":[],"bugs":[]}"#;
