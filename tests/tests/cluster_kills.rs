@@ -125,7 +125,7 @@ fn a_search_of_another_version_is_named() {
     other.publish("$KV.heddle-searches.program", br#"{"version":9}"#);
     let ran = run(home.command(words("100", &["--cluster", &url])), BOUND);
     let expected = "heddle: the search program at the server has version 9 of the protocol, and this \
-                    heddle-cluster has 2: use the same release of Heddle on every machine, or another \
+                    heddle-cluster has 3: use the same release of Heddle on every machine, or another \
                     server\n";
     assert_eq!((ran.status, ran.stderr.as_str()), (2, expected), "{ran:?}");
     let cancelled = run(home.command(["cluster", "cancel", &url, "program"]), BOUND);

@@ -3,6 +3,7 @@
 //! machines. Pure.
 
 use crate::protocol::Heartbeat;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The number of other machines that run pieces of the search.
@@ -16,12 +17,12 @@ fn machines<'a>(
     })
 }
 
-/// The order in which the machine `me` serves these searches: first those with the fewest machines, the
-/// one that it served last after others with as many. Different machines prefer different searches of
-/// equal rank.
+/// The order in which the machine `me` serves these searches: first those with the fewest machines, and of
+/// these the one that it has not served for longest. `served` has the number of the turn in which it last
+/// served a search. Different machines prefer different searches of equal rank.
 pub(crate) fn order<'a>(
     searches: &mut [(String, impl Sized)],
-    served: &str,
+    served: &BTreeMap<String, u64>,
     me: &str,
     beats: impl Iterator<Item = &'a Heartbeat> + Clone,
 ) {
@@ -29,7 +30,7 @@ pub(crate) fn order<'a>(
         let mut hasher = DefaultHasher::new();
         (me, name).hash(&mut hasher);
         let there = machines(name, me, beats.clone()).count();
-        (there, name == served, hasher.finish())
+        (there, served.get(name).copied(), hasher.finish())
     });
 }
 
@@ -52,7 +53,6 @@ pub(crate) fn leaves<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     fn beat(machine: &str, search: Option<&str>) -> Heartbeat {
         Heartbeat {
@@ -73,7 +73,8 @@ mod tests {
         let machines: Vec<String> = (0..machines).map(|number| format!("m{number}")).collect();
         let mut beats: Vec<Heartbeat> = machines.iter().map(|name| beat(name, None)).collect();
         let mut history = Vec::new();
-        for _ in 0..rounds {
+        let mut served: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); machines.len()];
+        for round in 0..rounds {
             for (number, me) in machines.iter().enumerate() {
                 let now = beats[number].search.clone();
                 let stays = now.as_ref().is_some_and(|served| {
@@ -83,8 +84,10 @@ mod tests {
                 if !stays {
                     let mut all: Vec<(String, ())> =
                         names.iter().map(|name| (name.clone(), ())).collect();
-                    order(&mut all, now.as_deref().unwrap_or_default(), me, beats.iter());
-                    beats[number].search = Some(all[0].0.clone());
+                    order(&mut all, &served[number], me, beats.iter());
+                    let next = all[0].0.clone();
+                    served[number].insert(next.clone(), round as u64);
+                    beats[number].search = Some(next);
                 }
             }
             let mut counts = BTreeMap::new();
@@ -111,13 +114,20 @@ mod tests {
 
     #[test]
     fn more_searches_than_machines_are_served_in_turn() {
-        let history = settled(2, 5, 20);
-        let mut rounds: BTreeMap<String, usize> = BTreeMap::new();
-        history
-            .iter()
-            .flat_map(BTreeMap::keys)
-            .for_each(|name| *rounds.entry(name.clone()).or_default() += 1);
-        assert_eq!(rounds.len(), 5, "{rounds:?}");
+        for (machines, searches) in [(1, 7), (2, 5), (3, 20)] {
+            let history = settled(machines, searches, 10 * searches);
+            let mut rounds: BTreeMap<&String, usize> = BTreeMap::new();
+            history
+                .iter()
+                .flat_map(BTreeMap::keys)
+                .for_each(|name| *rounds.entry(name).or_default() += 1);
+            let each = 10 * machines;
+            assert_eq!(rounds.len(), searches, "{machines}: {rounds:?}");
+            assert!(
+                rounds.values().all(|&turns| turns > each / 2 && turns < 2 * each),
+                "{machines}: {rounds:?}"
+            );
+        }
     }
 
     #[test]
@@ -125,7 +135,7 @@ mod tests {
         let refuses = Heartbeat { refuses: Some("no".into()), ..beat("b", Some("s1")) };
         let beats = [refuses, beat("c", Some("s0")), beat("d", Some("s0"))];
         let mut all = vec![("s0".to_owned(), ()), ("s1".to_owned(), ())];
-        order(&mut all, "", "a", beats.iter());
+        order(&mut all, &BTreeMap::new(), "a", beats.iter());
         assert_eq!(all[0].0, "s1");
         assert!(leaves("s0", ["s1"].into_iter(), false, "e", beats.iter()));
         assert!(!leaves("s0", ["s1"].into_iter(), false, "a", beats.iter()), "d is the last");

@@ -103,7 +103,7 @@ impl Machine<'_> {
         let mut refused: BTreeMap<(String, String), String> = BTreeMap::new();
         let mut idle = Instant::now();
         let mut beaten = Instant::now() - HEARTBEAT;
-        let mut served = String::new();
+        let (mut served, mut turn) = (BTreeMap::new(), 0);
         while !self.interrupt.load(Relaxed) && max_idle.is_none_or(|most| idle.elapsed() < most) {
             let mut running = self.running();
             if running.len() > 1 {
@@ -130,7 +130,8 @@ impl Machine<'_> {
                     }
                     continue;
                 }
-                served.clone_from(&name);
+                turn += 1;
+                served.insert(name.clone(), turn);
                 match self.run(&announcement) {
                     Ok(got) => did |= got,
                     Err(error) => {
