@@ -107,7 +107,10 @@ impl Search<'_> {
     /// Records failures found in the learning phase, before the search.
     pub(super) fn record_early(&mut self) {
         for found in std::mem::take(&mut self.saved.early) {
-            if !self.saved.bugs.iter().any(|known| known.keys.contains(&found.key)) {
+            let is_recorded = self.saved.bugs.iter().any(|known| known.keys.contains(&found.key));
+            // The search found it, too, and was interrupted before it was recorded.
+            let is_kept = self.saved.unrecorded.iter().any(|one| one.found.key == found.key);
+            if !is_recorded && !is_kept {
                 self.record(Unrecorded { place: SearchPosition::BEFORE, found_at: 0, found });
             }
         }
