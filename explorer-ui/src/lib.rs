@@ -20,6 +20,7 @@ pub mod exit;
 pub mod export;
 mod file_watch;
 pub mod interrupt;
+pub mod processors;
 pub mod progress;
 pub mod report;
 pub mod serve;

@@ -16,7 +16,7 @@ use tokio::io::AsyncReadExt;
 use tokio::runtime::{Builder, EnterGuard, Handle};
 use tokio::sync::oneshot;
 
-use crate::protocol::{COLLECTORS, LEASE, OBJECTS, SEARCHES, SILENCE, WORKERS};
+use crate::protocol::{COLLECTORS, Heartbeat, LEASE, OBJECTS, SEARCHES, SILENCE, WORKERS};
 use crate::protocol::{piece_subject, pieces_stream, result_subject, results_stream};
 
 /// How long the first connection may take.
@@ -225,6 +225,30 @@ impl Server {
         self.request("cannot subscribe", async || {
             self.client.subscribe(subject).await.map_err(failure)
         })
+    }
+
+    /// Passes on the heartbeats that arrive in this time. Returns whether the subscription is open.
+    pub(crate) fn hear(
+        &self,
+        beats: &mut async_nats::Subscriber,
+        time: Duration,
+        mut heard: impl FnMut(Heartbeat),
+    ) -> bool {
+        let end = Instant::now() + time;
+        let mut is_open = true;
+        while let Some(left) = end.checked_duration_since(Instant::now()) {
+            let received = self.wait_for(left, beats.next());
+            if let Some(Some(message)) = &received {
+                if let Ok(beat) = serde_json::from_slice(&message.payload) {
+                    heard(beat);
+                }
+                continue;
+            }
+            is_open = received.is_none();
+            // While the server is away, nothing is heard.
+            std::thread::sleep(end.saturating_duration_since(Instant::now()));
+        }
+        is_open
     }
 
     /// The bucket of searches, created if it does not exist.

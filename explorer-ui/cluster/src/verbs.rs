@@ -20,7 +20,7 @@ use explorer_ui::cli::settings::Settings;
 use explorer_ui::commands::cluster::Verbs;
 use explorer_ui::console::Console;
 use explorer_ui::exit::{Problem, Status};
-use futures_util::StreamExt;
+use explorer_ui::processors;
 use replay_core::pieces::SearchOrder;
 use replay_core::{
     Collector, Error, Observer, Progress, SearchOptions, StrategyChoice, Target, this_build,
@@ -71,9 +71,7 @@ impl Verbs for Cluster {
         let url = args.cluster.cluster.clone().unwrap_or_default();
         let mut embedded = None;
         if url == "embedded" {
-            let cores =
-                || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-            let workers = *args.suite.jobs.get_or_insert_with(cores);
+            let workers = *args.suite.jobs.get_or_insert_with(processors::count);
             let cluster = embedded.insert(Embedded::start(workers)?);
             args.cluster.cluster = Some(format!("{FILE}{}", cluster.address_file().display()));
         } else if !args.suite.list {
@@ -393,14 +391,7 @@ const LISTEN: Duration = Duration::from_millis(1600);
 fn machines(server: &Server) -> Result<Table, Problem> {
     let mut beats = server.listen(HEARTBEATS)?;
     let mut table = Table::default();
-    let end = Instant::now() + LISTEN;
-    while let Some(left) = end.checked_duration_since(Instant::now()) {
-        if let Some(Some(message)) = server.wait_for(left, beats.next())
-            && let Ok(beat) = serde_json::from_slice(&message.payload)
-        {
-            table.heard(beat, Instant::now());
-        }
-    }
+    server.hear(&mut beats, LISTEN, |beat| drop(table.heard(beat, Instant::now())));
     Ok(table)
 }
 

@@ -13,6 +13,7 @@ use explorer_ui::cli::arguments::WorkerArgs;
 use explorer_ui::console::Console;
 use explorer_ui::exit::{Problem, Status};
 use explorer_ui::interrupt;
+use explorer_ui::processors;
 use futures_util::StreamExt;
 use replay_core::scratch::Scratch;
 use replay_core::{Error, this_build};
@@ -56,7 +57,6 @@ pub(crate) fn main(args: &WorkerArgs, url: &str, console: &Console) -> Result<St
     explorer_ui::commands::install()?;
     let trust = Trust::new(&args.trust, args.trust_cluster).map_err(Problem::Usage)?;
     let server = Server::connect(url, &args.connection)?;
-    let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
     let machine = Machine {
         server,
@@ -64,7 +64,7 @@ pub(crate) fn main(args: &WorkerArgs, url: &str, console: &Console) -> Result<St
         trust,
         name: format!("{host}-{}", std::process::id()),
         host,
-        workers: args.workers.unwrap_or_else(cores),
+        workers: args.workers.unwrap_or_else(processors::count),
         max_memory: args.max_memory,
         interrupt: interrupt::flag(),
         executions: AtomicU64::new(0),
@@ -173,27 +173,21 @@ impl Machine<'_> {
 
     /// Listens for the heartbeats of the machines.
     pub(crate) fn hear(&self, time: Duration) {
-        let end = Instant::now() + time;
         let mut beats = lock(&self.beats);
         if beats.is_none() {
             *beats = self.server.listen(HEARTBEATS).ok();
         }
-        while let Some(left) = end.checked_duration_since(Instant::now()) {
-            let Some(subscriber) = &mut *beats else {
-                std::thread::sleep(left);
-                break;
-            };
-            match self.server.wait_for(left, subscriber.next()) {
-                Some(Some(message)) => {
-                    if let Ok(beat) = serde_json::from_slice(&message.payload) {
-                        lock(&self.table).heard(beat, Instant::now());
-                    }
-                }
-                // The connection was closed.
-                Some(None) => *beats = None,
-                // While the server is away, nothing is heard.
-                None => std::thread::sleep(end.saturating_duration_since(Instant::now())),
+        let is_open = match &mut *beats {
+            Some(beats) => self.server.hear(beats, time, |beat| {
+                lock(&self.table).heard(beat, Instant::now());
+            }),
+            None => {
+                std::thread::sleep(time);
+                false
             }
+        };
+        if !is_open {
+            *beats = None;
         }
         lock(&self.table).expire(Instant::now(), SILENCE);
     }

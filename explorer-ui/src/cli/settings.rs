@@ -3,6 +3,7 @@
 use crate::cli::arguments::{ExploreArgs, ProgramArgs, SearchArgs};
 use crate::cli::config_file::File;
 use crate::exit::Problem;
+use crate::processors;
 use crate::report::text::clean;
 use replay_core::registry::listed;
 use replay_core::{SearchOptions, StrategyChoice, Suppressions};
@@ -43,8 +44,8 @@ impl Settings {
         if let Some(most) = args.max_executions.or(file.max_executions) {
             options.max_executions = (most != 0).then_some(most);
         }
-        let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-        options.workers = args.search.program.workers.or(file.workers).unwrap_or_else(cores);
+        let workers = args.search.program.workers.or(file.workers);
+        options.workers = workers.unwrap_or_else(processors::count);
         if let Some(directory) = &args.resume {
             options.out.clone_from(directory);
             options.resume = true;

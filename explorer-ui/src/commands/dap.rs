@@ -5,6 +5,7 @@ use crate::cli::dap::DapArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
+use crate::processors;
 use crate::walk::panics;
 
 /// Runs the verb.
@@ -16,8 +17,7 @@ pub fn main(args: &DapArgs, console: &Console) -> Result<Status, Problem> {
     // A panic becomes the error of the request that met it.
     std::panic::set_hook(Box::new(panics::keep));
     let opener = ServerOpener { yes: args.yes, console };
-    let processors = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    let workers = args.workers.unwrap_or_else(processors);
+    let workers = args.workers.unwrap_or_else(processors::count);
     crate::dap::serve(std::io::stdin(), std::io::stdout(), &opener, workers, &stop)?;
     Ok(Status::Fine)
 }

@@ -5,6 +5,7 @@ use crate::cli::serve::ServeArgs;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
+use crate::processors;
 use crate::report::json_output::json;
 use crate::serve::{Dialect, Settings, registry, serve, serve_socket};
 use crate::walk::panics;
@@ -23,9 +24,8 @@ pub fn main(args: &ServeArgs, console: &Console) -> Result<Status, Problem> {
     // A panic becomes the error of the request that met it.
     std::panic::set_hook(Box::new(panics::keep));
     let opener = ServerOpener { yes: args.yes, console };
-    let processors = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    let settings =
-        Settings { out: args.out.clone(), workers: args.workers.unwrap_or_else(processors) };
+    let workers = args.workers.unwrap_or_else(processors::count);
+    let settings = Settings { out: args.out.clone(), workers };
     let dialect = if args.mcp { Dialect::Mcp } else { Dialect::Plain };
     let with = (&opener as _, &settings);
     if args.socket {

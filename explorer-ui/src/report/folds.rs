@@ -57,15 +57,13 @@ fn library_run(execution: &Execution, calls: &Calls, start: usize) -> Option<Run
     let first = &steps[start];
     let call = calls.at(first.site)?;
     let group = calls.group(first.site);
-    let chosen =
-        |at: usize| execution.data.binary_search_by_key(&(at as u64), |it| it.step).is_ok();
     let belongs = |at: usize| {
         let step = &steps[at];
         let same = match call {
             SiteCall::Call(_) => calls.group(step.site) == group,
             SiteCall::Internal => calls.at(step.site) == Some(call),
         };
-        step.task == first.task && same && is_internal(step.operation) && !chosen(at)
+        step.task == first.task && same && is_internal(step.operation) && !has_choice(execution, at)
     };
     let mut length = (start..steps.len()).take_while(|&at| belongs(at)).count();
     match call {
@@ -81,6 +79,11 @@ fn library_run(execution: &Execution, calls: &Calls, start: usize) -> Option<Run
             (length > 1).then_some(Run { length, what: What::Call })
         }
     }
+}
+
+/// Whether the step includes a data choice.
+fn has_choice(execution: &Execution, step: usize) -> bool {
+    execution.data.binary_search_by_key(&(step as u64), |choice| choice.step).is_ok()
 }
 
 /// A loop of a task that only reads, and reads the same each time.
@@ -144,9 +147,7 @@ fn silent_runs(execution: &Execution, least: usize) -> HashMap<usize, usize> {
                 | Operation::Exit
                 | Operation::ExitNow
         );
-        let has_choice =
-            execution.data.binary_search_by_key(&(index as u64), |choice| choice.step).is_ok();
-        private && !follows_switch && !changes_tasks && !has_choice
+        private && !follows_switch && !changes_tasks && !has_choice(execution, index)
     };
     let mut runs = HashMap::new();
     let mut start = 0;

@@ -5,7 +5,7 @@ use crate::report::folds::{Run, What, runs};
 use crate::report::names::{SiteNames, block_name, object_name, short_name, site_name};
 use crate::report::style::Glyphs;
 use crate::report::text::{clean, clip, count, width};
-use replay_core::library_calls::SiteCall;
+use replay_core::library_calls::{SiteCall, acquires};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use traces::primitives::Value;
@@ -352,7 +352,7 @@ impl Reader {
         };
         let lock = steps.clone().find(|&at| self.calls.lock_step(at).is_some());
         let completed = lock.and_then(|at| self.calls.lock_step(at));
-        let is_lock = asked.is_some_and(|asked| asked.acquires_lock() || asked.is_shared_lock());
+        let is_lock = asked.is_some_and(acquires);
         let operation = if is_lock { completed.or(asked) } else { asked };
         // A wait for a condition releases a lock, which is not its object.
         let object = match lock.filter(|_| is_lock) {

@@ -79,7 +79,7 @@ pub fn run(options: Options<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
     let mut model = new_model(loaded, size);
     model.path = options.path;
     // One processor is left for the explorer itself.
-    let processors = std::thread::available_parallelism().map_or(1, |number| number.get() as u32);
+    let processors = crate::processors::count();
     model.workers = options.workers.unwrap_or(processors.saturating_sub(1)).max(1);
     apply_preferences(&mut model, options.color);
     let engine = match walk {

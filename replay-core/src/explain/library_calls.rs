@@ -155,7 +155,8 @@ fn is_operator(method: &str) -> bool {
 }
 
 /// Whether an operation acquires a lock, or a share of it.
-fn acquires(operation: Operation) -> bool {
+#[must_use]
+pub fn acquires(operation: Operation) -> bool {
     operation.acquires_lock() || operation.is_shared_lock()
 }
 

@@ -3,6 +3,7 @@
 use super::search::Test;
 use super::{Request, cluster};
 use crate::console::Console;
+use crate::processors;
 use crate::progress::Line;
 use crate::report::suite;
 use crate::report::text::{clean, count};
@@ -37,8 +38,7 @@ pub(super) fn search_all(
     if tests.is_empty() {
         return Vec::new();
     }
-    let cores = || std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    let jobs = args.jobs.unwrap_or_else(cores).max(1) as usize;
+    let jobs = args.jobs.unwrap_or_else(processors::count).max(1) as usize;
     let jobs = jobs.min(tests.len().max(1));
     let began = Instant::now();
     let next = Mutex::new(0);

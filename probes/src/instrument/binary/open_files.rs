@@ -81,9 +81,8 @@ pub(super) fn each_taken(descriptor: u64, len: u64, each: &mut dyn FnMut(u64, u6
     let known = pipes::take(number, len);
     let at = descriptor as u32 as i32;
     // A read that waits looks again when that is over.
-    let looks =
-        |at| !waits(descriptor) || !pipes::is_empty(at) && !pipes::finds_all(number, at, len);
-    if !known && (len == 0 || looks(at)) {
+    let looks = || len == 0 || !waits(descriptor) || pipes::depends_on_writes(number, at, len);
+    if !known && looks() {
         each(written, 8);
         pipes::look(number, at, len);
     }

@@ -95,10 +95,20 @@ pub(super) fn look(number: u64, descriptor: i32, len: u64) {
 /// Whether no order of the writes so far, and none that are to come, changes what a read of this much returns,
 /// which waits while the pipe is empty.
 pub(super) fn finds_all(number: u64, descriptor: i32, len: u64) -> bool {
+    finds_all_of(number, || held(descriptor), len)
+}
+
+/// Whether a read of this much, which does not wait, finds what depends on the order of the writes.
+pub(super) fn depends_on_writes(number: u64, descriptor: i32, len: u64) -> bool {
+    let held = held(descriptor);
+    held > 0 && !finds_all_of(number, || held, len)
+}
+
+fn finds_all_of(number: u64, held: impl FnOnce() -> u64, len: u64) -> bool {
     let Some(pipe) = entry(number).map(Cell::get).filter(|pipe| !pipe.coarse) else {
         return false;
     };
-    let held = held(descriptor);
+    let held = held();
     let is_small = (1..=PAGE).contains(&len);
     len == 1
         || is_small && held >= len && held.is_multiple_of(len) && pipe.grain.is_multiple_of(len)
@@ -115,11 +125,6 @@ pub(super) fn give(number: u64, len: u64) {
         }
         known.set(Pipe { grain, ..known.get() });
     }
-}
-
-/// Whether the pipe holds nothing.
-pub(super) fn is_empty(descriptor: i32) -> bool {
-    held(descriptor) == 0
 }
 
 /// How many bytes the pipe holds.

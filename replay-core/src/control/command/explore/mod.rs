@@ -479,16 +479,11 @@ impl Search<'_> {
         again
     }
 
-    /// How many executions count before those of the current round, with fewer scheduling points
-    /// included.
+    /// How many executions count before those of the current round, with those before the last restart.
+    /// Learning counts only in a program with much code, where it is part of the search.
     pub(super) fn before_round(&self) -> u64 {
-        self.saved.frontier.executions() + self.with_fewer_points()
-    }
-
-    /// The executions with fewer scheduling points than are known now. Learning counts only in a
-    /// program with much code, where it is part of the search.
-    fn with_fewer_points(&self) -> u64 {
-        self.early + self.saved.frontier.superseded()
+        let frontier = &self.saved.frontier;
+        frontier.executions() + frontier.superseded() + self.early
     }
 
     /// One piece of the round, as a worker receives it.
