@@ -4,44 +4,169 @@ use serde_json::Value;
 use tests::heddle::Home;
 use tests::predicates::path;
 
-/// A program and, if a cause is found, texts of its lines: each alternative is the lines of threads that
-/// have to be in the cause, or in a predicate that the answer calls equal to it.
+/// A program, and what its cause is: each alternative is texts of lines at which threads have to be, and
+/// names that the condition has to contain. The cause, or a predicate that the answer calls equal to it, has
+/// to match one.
 struct Expected {
     program: &'static str,
     args: &'static [&'static str],
-    lines: &'static [&'static [&'static str]],
+    causes: &'static [(&'static [&'static str], &'static [&'static str])],
 }
 
-/// The programs were chosen, and their causes written down, from their sources.
+/// The programs were chosen, and their causes written down, from their sources. Half of them are kinds that
+/// `heddle narrow` was not made for: published bugs, and the patterns of other tools' examples.
 const FOUND: &[Expected] = &[
     Expected {
         program: "increment",
         args: &["2", "1"],
-        lines: &[&["counter = seen + 1"], &["pthread_mutex_lock(&guard)"]],
+        causes: &[(&["counter = seen + 1"], &[]), (&["pthread_mutex_lock(&guard)"], &[])],
     },
-    Expected { program: "unguarded", args: &[], lines: &[&["counter = seen + 1"]] },
+    Expected { program: "unguarded", args: &[], causes: &[(&["counter = seen + 1"], &[])] },
     Expected {
         program: "abba",
         args: &[],
-        lines: &[&["pthread_mutex_lock(&b)", "pthread_mutex_lock(&a)"]],
+        causes: &[(&["pthread_mutex_lock(&b)", "pthread_mutex_lock(&a)"], &[])],
     },
     Expected {
         program: "lost_wakeup",
         args: &[],
-        lines: &[&["pthread_mutex_lock(&guard)"], &["ready = 1"]],
+        causes: &[(&["pthread_mutex_lock(&guard)"], &[]), (&["ready = 1"], &[])],
     },
     Expected {
         program: "twostage",
         args: &["1"],
-        lines: &[&["pthread_mutex_lock(&second_guard)", "second"], &["int two = second"]],
+        causes: &[
+            (&["pthread_mutex_lock(&second_guard)", "second"], &[]),
+            (&["int two = second"], &[]),
+        ],
     },
-    Expected { program: "deny", args: &[], lines: &[&["while (atomic_load(&wants[1 - own]))"]] },
+    Expected {
+        program: "deny",
+        args: &[],
+        causes: &[(&["while (atomic_load(&wants[1 - own]))"], &[])],
+    },
+    Expected {
+        program: "order_in_state",
+        args: &[],
+        causes: &[(&["waiting == MANY"], &["waiting", "connection"])],
+    },
+    Expected { program: "lost_update", args: &["2"], causes: &[(&["counter = counter + 1"], &[])] },
+    Expected {
+        program: "order",
+        args: &[],
+        causes: &[
+            (&["pthread_mutex_lock(&guard)"], &["sum"]),
+            (&["assert(sum < LIMIT)"], &["sum"]),
+        ],
+    },
+    Expected {
+        program: "account",
+        args: &[],
+        causes: &[(&["if (deposited && withdrawn)"], &["deposited"])],
+    },
+    Expected { program: "bank", args: &[], causes: &[(&["pthread_mutex_lock(&guard)"], &[])] },
+    Expected {
+        program: "published_early",
+        args: &[],
+        causes: &[
+            (&["assert(value == 42)", "value = 42"], &[]),
+            (&["assert(value == 42)"], &["value"]),
+        ],
+    },
+    Expected {
+        program: "wronglock",
+        args: &["1"],
+        causes: &[(&["assert(number == before + 1)"], &["number"]), (&["number++"], &[])],
+    },
+    Expected {
+        program: "divided",
+        args: &[],
+        causes: &[
+            (&["part = 100 / shares"], &["shares"]),
+            (&["part = 100 / shares", "shares = 2"], &[]),
+        ],
+    },
+    Expected {
+        program: "swapped",
+        args: &[],
+        causes: &[(&["assert(now->size == size)"], &["size"])],
+    },
+    Expected {
+        program: "pipe_release",
+        args: &[],
+        causes: &[
+            (&["pthread_mutex_lock(&inode.guard)"], &["inode.pipe"]),
+            (&["inode.pipe->readers++"], &["inode.pipe"]),
+        ],
+    },
+    Expected {
+        program: "compressor",
+        args: &[],
+        causes: &[(&["pthread_mutex_destroy(&queue->guard)"], &[])],
+    },
+    Expected {
+        program: "scanner",
+        args: &[],
+        causes: &[(&["pthread_mutex_lock(&guard)"], &["active"]), (&["active--"], &["active"])],
+    },
+    Expected {
+        program: "thread_pool",
+        args: &["2", "5"],
+        causes: &[
+            (&["pthread_mutex_lock(&guard)"], &["closed"]),
+            (&["if (tasks == 0)"], &["closed"]),
+        ],
+    },
+    Expected {
+        program: "late_crash",
+        args: &[],
+        causes: &[
+            (&["pthread_mutex_lock(&guard)"], &["shared"]),
+            (&["int *seen = shared"], &["shared"]),
+        ],
+    },
+    Expected {
+        program: "publication_cpp",
+        args: &["publication"],
+        causes: &[
+            (&["if (current.ready)"], &["limit"]),
+            (&["assert(current.limit == 10)"], &["limit"]),
+        ],
+    },
+    Expected {
+        program: "wakeup_cpp",
+        args: &["wakeup"],
+        causes: &[(&["hold(guard)", "done = true"], &[])],
+    },
+    Expected {
+        program: "locks_cpp",
+        args: &["locks"],
+        causes: &[(&["two(right)", "two(left)"], &[])],
+    },
+    Expected {
+        program: "atomicity_cpp",
+        args: &["atomicity"],
+        causes: &[(&["hold(guard)"], &[]), (&["balance = value"], &[])],
+    },
 ];
 
-/// The cause of these is a state that lines and variables of steps do not describe: an order, the value
-/// of what a lock protects, or a place within a line. If one is named, it has to be one.
-const DIFFICULT: &[(&str, &[&str])] =
-    &[("order_in_state", &[]), ("lost_update", &["2"]), ("shared_index", &["3"])];
+/// The cause of these is a state that lines and variables of steps do not describe: an order, how many
+/// threads began, two causes of one failure, a variable that the thread itself changes before its next
+/// operation, or a lock that is several operations of the program. If one is named, it has to be one.
+const DIFFICULT: &[(&str, &[&str])] = &[
+    ("buffer_if", &[]),
+    ("shared_index", &["3"]),
+    ("reorder", &["2"]),
+    ("random_locks", &["3"]),
+    ("aba", &[]),
+    ("freed", &[]),
+    ("downloader", &["2"]),
+    ("compressor_joined", &[]),
+    ("aba_cpp", &["aba"]),
+    ("order_cpp", &["order"]),
+    ("locks_rs", &["locks"]),
+    ("publication_rs", &["publication"]),
+];
 
 /// The trace of the program's failure, in this directory.
 fn trace(home: &Home, program: &str, args: &[&str]) -> String {
@@ -94,15 +219,17 @@ fn the_cause_is_found_and_is_sufficient_and_necessary() {
         assert_eq!(found["with"]["passing"], 0, "{what}");
         assert_eq!(found["without"]["failing"], 0, "{what}");
         let alternatives = found["alternatives"].as_array().cloned().unwrap_or_default();
-        let all: Vec<Vec<String>> =
-            [&found["predicate"]].into_iter().chain(&alternatives).map(lines).collect();
-        let has = |wanted: &&[&str]| {
-            let is_in = |lines: &Vec<String>| {
-                wanted.iter().all(|text| lines.iter().any(|line| line.contains(text)))
-            };
-            all.iter().any(is_in)
+        let all: Vec<&Value> = [&found["predicate"]].into_iter().chain(&alternatives).collect();
+        let matches = |(texts, names): &(&[&str], &[&str])| {
+            all.iter().any(|predicate| {
+                let lines = lines(predicate);
+                let condition = predicate["text"].as_str().unwrap_or_default();
+                let condition = condition.rsplit_once(": ").map_or("", |(_, it)| it);
+                texts.iter().all(|text| lines.iter().any(|line| line.contains(text)))
+                    && names.iter().all(|name| condition.contains(name))
+            })
         };
-        assert!(expected.lines.iter().any(has), "{what}");
+        assert!(expected.causes.iter().any(matches), "{what}");
         confirm(&home, &found, expected.program, expected.args);
     }
 }

@@ -312,3 +312,81 @@ fn a_file_holds_predicates_and_a_trace_keeps_its_own() {
     let run = home.heddle(["replay", "--predicates", &trace]);
     assert!(run.status == 2 && run.stderr.contains("has no predicates"), "{run:?}");
 }
+
+#[test]
+fn a_site_before_a_write_is_between_the_read_and_the_write_of_a_line() {
+    let home = Home::new();
+    let write = "any 2@lost_update.c:\"counter = counter + 1\"/write";
+    for options in [&[][..], &["--strategy", "dpor"], &["--strategy", "dfs"]] {
+        let report = explore(&home, "lost_update", &["2"], write, options).report();
+        assert_eq!(report.verdict, Verdict::Satisfied, "{options:?}: {report:?}");
+    }
+    // Both have read, and none has written.
+    let never = format!("{write}: counter != 0");
+    let report = explore(&home, "lost_update", &["2"], &never, &["--strategy", "dpor"]).report();
+    assert_eq!(report.predicates[0].result, PredicateResult::Impossible, "{report:?}");
+    // Before the line's first instruction, another thread may have written.
+    let changed = "any 2@lost_update.c:\"counter = counter + 1\": counter != 0";
+    let report = explore(&home, "lost_update", &["2"], changed, &["--strategy", "dpor"]).report();
+    assert_eq!(report.predicates[0].result, PredicateResult::Impossible, "{report:?}");
+    let line = "any 3@lost_update.c:\"counter = counter + 1\"";
+    let changed =
+        format!("{line} && *@lost_update.c:\"counter = counter + 1\"/write: counter == 0");
+    let report = explore(&home, "lost_update", &["4"], &changed, &[]).report();
+    assert_eq!(report.verdict, Verdict::Satisfied, "{report:?}");
+}
+
+#[test]
+fn executions_through_a_lost_update_within_one_line_fail() {
+    let home = Home::new();
+    let line = "lost_update.c:\"counter = counter + 1\"";
+    let through = format!("*@{line} && *@{line}/write");
+    let program = path("lost_update");
+    let run = home.heddle([
+        "explore",
+        "--json",
+        "--keep-going",
+        "--strategy",
+        "dfs",
+        "--through",
+        &through,
+        "--",
+        &program,
+        "2",
+    ]);
+    let through = run.report().through.expect("they are counted");
+    assert!(through.met_failing > 0 && through.met_passing == 0, "{through:?}");
+    assert!(through.other_failing == 0 && through.other_passing > 0, "{through:?}");
+}
+
+#[test]
+fn what_writes_nowhere_or_is_instrumented_by_the_compiler_has_no_site_before_a_write() {
+    let home = Home::new();
+    for (program, args, when, what) in [
+        (
+            "lost_update",
+            "2",
+            "T0@lost_update.c:\"assert(counter == threads)\"/write",
+            "writes to memory",
+        ),
+        (
+            "lost_update_compiled",
+            "2",
+            "*@lost_update.c:\"counter = counter + 1\"/write",
+            "heddle build",
+        ),
+        ("lost_update", "2", "*@lost_update.c:\"counter = counter + 1\"/read", "expected /write"),
+    ] {
+        let run = explore(&home, program, &[args], when, &[]);
+        assert_eq!(run.status, 2, "{when}: {run:?}");
+        assert!(run.stderr.contains(what), "{when}: {run:?}");
+    }
+}
+
+#[test]
+fn a_line_of_inlined_code_only_is_a_site() {
+    let home = Home::new();
+    let when = "T1@patterns.cpp:\"two(right)\" && T2@patterns.cpp:\"two(left)\"";
+    let report = explore(&home, "locks_cpp", &["locks"], when, &[]).report();
+    assert_eq!(report.verdict, Verdict::Satisfied, "{report:?}");
+}

@@ -58,6 +58,10 @@ pub struct Role {
     /// The parts of the condition that only this role's task and static variables decide. While one
     /// is false, there is no reason to hold the task.
     pub own: Vec<Vec<u8>>,
+    /// Whether a task is at the site only when an instruction that reads and writes has read, and is about
+    /// to write (`file:line/write`).
+    #[serde(default)]
+    pub before_write: bool,
 }
 
 /// A value that the condition reads as a register.
@@ -87,7 +91,7 @@ pub enum Purpose {
     Never,
     /// The search leads executions to a state in which it holds, and continues them (`--through`). A task
     /// is at a site from its arrival until it executes its next operation. An execution counts as led
-    /// there if the task of the first role executes the next operation, or is blocked.
+    /// there if the task of the first role executes the next operation, is blocked, or fails.
     Through,
     /// Executions are counted by whether they reach a state in which it holds, in the same sense, and are
     /// led nowhere: its sites add no steps.
@@ -173,6 +177,7 @@ mod tests {
             thread: ThreadMatch::Any,
             places: vec![CodeAddress::default()],
             own: Vec::new(),
+            before_write: false,
         };
         let slot = |role, codes| Slot::Local { role, code: vec![Vec::new(); codes] };
         let with = |roles: usize, slots: Vec<Slot>| Predicate {

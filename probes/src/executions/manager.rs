@@ -412,6 +412,9 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
         End::Failed(_) => outcome == Outcome::Failed,
         _ => outcome == Outcome::Passed,
     };
+    if matches!(end, End::Failed(_)) && steps > 0 {
+        predicates::fails();
+    }
     if let Some(reached) = predicates::reached()
         && has_result
     {

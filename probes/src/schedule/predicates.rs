@@ -11,7 +11,7 @@
 
 mod counted;
 
-pub(crate) use counted::{executes, reached};
+pub(crate) use counted::{executes, fails, reached};
 
 use crate::detect::access;
 use crate::detect::learned_points;
@@ -51,6 +51,8 @@ const ENCODED: [usize; 16] = [0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 
 #[derive(Debug)]
 struct Site {
     address: u64,
+    /// Whether a task is there only when the instruction has read and is about to write.
+    before_write: bool,
     /// The predicates and roles whose site it is, with its index among their places.
     roles: Vec<(usize, usize, usize)>,
 }
@@ -70,7 +72,7 @@ struct Prepared {
     /// For each predicate the thread of each role, and the value of each slot that is an address.
     threads: Vec<Vec<Thread>>,
     bases: Vec<Vec<u64>>,
-    /// Ascending by address.
+    /// Ascending by address; of two at one address, the one before the write is the second.
     sites: Vec<Site>,
     /// Memory that can be read without asking the kernel.
     variables: Vec<(u64, u64)>,
@@ -163,12 +165,13 @@ pub(crate) fn prepare(predicates: &[Predicate]) {
                     access::note_gap(InstrumentationGap::Sites);
                     continue;
                 };
-                let found = prepared.sites.iter_mut().find(|site| site.address == at);
-                match found {
+                let before_write = role.before_write;
+                let mut sites = prepared.sites.iter_mut();
+                match sites.find(|it| (it.address, it.before_write) == (at, before_write)) {
                     Some(site) => site.roles.push((number, index, place)),
                     None => {
                         let roles = vec![(number, index, place)];
-                        prepared.sites.push(Site { address: at, roles });
+                        prepared.sites.push(Site { address: at, before_write, roles });
                     }
                 }
             }
@@ -189,7 +192,7 @@ pub(crate) fn prepare(predicates: &[Predicate]) {
         prepared.first_slots.push(prepared.slots);
         prepared.slots += predicate.slots.len();
     }
-    prepared.sites.sort_by_key(|site| site.address);
+    prepared.sites.sort_by_key(|site| (site.address, site.before_write));
     prepared.predicates = predicates.to_vec();
     HERE.fewest.set(predicates.iter().map(|one| one.roles.len()).min().unwrap_or(0));
     let has_sites = |one: &Predicate| !one.roles.is_empty();
@@ -258,7 +261,9 @@ pub(crate) fn have_sites() -> bool {
 
 /// The instructions that need a probe, ascending.
 pub(crate) fn addresses() -> Vec<u64> {
-    HERE.prepared.borrow().sites.iter().map(|site| site.address).collect()
+    let mut all: Vec<u64> = HERE.prepared.borrow().sites.iter().map(|it| it.address).collect();
+    all.dedup();
+    all
 }
 
 /// Whether an operation leaves the memory that conditions read as it is.
@@ -331,15 +336,27 @@ fn is_in_memory(operation: Operation) -> bool {
 }
 
 /// The running task is about to execute the instruction of a site; its registers are saved at
-/// [`Task::probed`]. `behind` is the address behind the instruction.
-pub(crate) fn arrive(address: u64, behind: u64) {
+/// [`Task::probed`]. `behind` is the address behind the instruction. `is_split`: the instruction executes as
+/// a read and a write, so [`arrive_before_write`] follows.
+pub(crate) fn arrive(address: u64, behind: u64, is_split: bool) {
+    arrive_at(address, false, behind);
+    if !is_split {
+        arrive_at(address, true, behind);
+    }
+}
+
+/// The instruction of a site has read what it is about to write.
+pub(crate) fn arrive_before_write(address: u64, behind: u64) {
+    arrive_at(address, true, behind);
+}
+
+fn arrive_at(address: u64, before_write: bool, behind: u64) {
     if !HERE.are_there.get() || !on_fiber() {
         return;
     }
     let task = world().task();
-    let Some(Arrival { site, counts, stops, is_worth_holding }) = arrival(task, address) else {
-        return;
-    };
+    let Some(arrival) = arrival(task, address, before_write) else { return };
+    let Arrival { site, counts, stops, is_worth_holding } = arrival;
     if counts {
         // It can be at several sites until its next operation.
         let others = task.passed.get() != 0 && task.worth.get();
@@ -375,9 +392,10 @@ struct Arrival {
 }
 
 /// What a task finds at the site of an address, if there is one.
-fn arrival(task: &Task, address: u64) -> Option<Arrival> {
+fn arrival(task: &Task, address: u64, before_write: bool) -> Option<Arrival> {
     let here = HERE.prepared.borrow();
-    let site = here.sites.binary_search_by_key(&address, |site| site.address).ok()?;
+    let at = (address, before_write);
+    let site = here.sites.binary_search_by_key(&at, |it| (it.address, it.before_write)).ok()?;
     let number = world().current.get();
     let (mut counts, mut stops, mut worth) = (false, false, false);
     for &(predicate, role, place) in &here.sites[site].roles {

@@ -9,7 +9,7 @@ use super::proposal::{Counts, Proposal};
 use crate::shrink::Refused;
 
 /// For how many sites conditions are tried.
-const MOST_BASES: usize = 8;
+const MOST_BASES: usize = 16;
 /// Of how many parts for one site conjunctions are formed.
 const MOST_PARTS: usize = 7;
 /// The most candidates that are checked further.

@@ -15,10 +15,13 @@ pub struct Insertion {
 }
 
 /// The statements that make the threads wait for the cause; none if a thread's part of the condition
-/// reads the local variables of another thread, which no expression at its line can name, or two threads
-/// need different conditions at one line.
+/// reads the local variables of another thread, which no expression at its line can name, two threads
+/// need different conditions at one line, or a thread is between the read and the write of one line.
 #[must_use]
 pub fn insertions(cause: &Proposal) -> Option<Vec<Insertion>> {
+    if cause.roles.iter().any(|role| role.write) {
+        return None;
+    }
     let mut own: Vec<Vec<String>> = vec![Vec::new(); cause.roles.len()];
     for part in &cause.condition {
         let readers: Vec<usize> = (0..cause.roles.len())

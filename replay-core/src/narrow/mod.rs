@@ -10,6 +10,7 @@ mod conditions;
 mod find;
 mod heddle_cp;
 mod proposal;
+mod relevance;
 mod sites;
 
 pub use heddle_cp::{Insertion, declaration, insertions};
@@ -20,6 +21,7 @@ use crate::predicates::Compiler;
 use crate::shrink::{Refused, reproduce};
 use crate::{Error, Target};
 use find::{Candidates, candidates, minimise};
+use relevance::Relevance;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::Granularity;
@@ -162,7 +164,8 @@ pub fn narrow(
         let text = std::fs::read(path).ok()?;
         Some(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
     };
-    let found = sites::sites(&failing.execution, &failure, &read);
+    let found = sites::sites(&failing.execution, &failure, &read, &compiler);
+    let relevance = Relevance::of(&found, &read);
     let plain = sites::without_conditions(&found);
     let mut others = Vec::new();
     for seed in 0..4 {
@@ -170,10 +173,10 @@ pub fn narrow(
     }
     let executions: Vec<&traces::Execution> =
         std::iter::once(&failing).chain(&others).map(|it| &it.execution).collect();
-    let shared = conditions::shared_variables(&executions);
+    let shared = conditions::shared_variables(&executions, &compiler.statics(), &relevance);
     let parts = |proposal: &Proposal| {
         let locals = proposal.roles.iter().map(|role| compiler.locals(&role.to_string()));
-        conditions::parts(proposal, &shared, &locals.collect::<Vec<_>>())
+        conditions::parts(proposal, &shared, &locals.collect::<Vec<_>>(), &relevance)
     };
     let is_deadlock = failure.kind.is_deadlock();
     let Candidates { exact, others } =
@@ -183,6 +186,16 @@ pub fn narrow(
         return Err(Refused::NotReproduced("interrupted".into()));
     }
     Ok(done(finding, &experiment, failing))
+}
+
+impl sites::Code for Compiler {
+    fn line_after(&self, path: &str, line: u32) -> Option<u32> {
+        Compiler::line_after(self, path, line)
+    }
+
+    fn writes_behind(&self, path: &str, line: u32) -> bool {
+        Compiler::writes_behind(self, path, line)
+    }
 }
 
 /// Runs executions of the program.
@@ -298,7 +311,9 @@ impl Experiment<'_> {
             let best = if left.iter().any(|(one, _)| *one == smaller) { smaller } else { best };
             let led = self.led(&best)?;
             let disproved = led.is_some_and(|led| led.met_passing > 0 || led.other_failing > 0);
-            if disproved {
+            // A state to which no execution can be led says where the failure shows, not how it comes about.
+            let is_reached = led.is_some_and(|led| led.met_failing > 0);
+            if disproved || !is_reached {
                 continue;
             }
             let alternatives = left.into_iter().map(|(one, _)| one);

@@ -14,6 +14,10 @@ pub struct SiteOfThread {
     pub line: u32,
     /// The line's text if no other line of the file contains it.
     pub text: Option<String>,
+    /// Whether it acquires a lock there.
+    pub locks: bool,
+    /// Whether it is about to execute the line's first write, and has read what the line reads.
+    pub write: bool,
     /// The last step of the failing execution that a task executes there.
     pub step: usize,
     /// How much it is a consequence: 1 if no other task executes a step from there on, 2 if it is the line
@@ -31,16 +35,18 @@ impl SiteOfThread {
     /// Whether it is the same thread at the same line.
     #[must_use]
     pub fn is(&self, other: &SiteOfThread) -> bool {
-        (&self.thread, &self.path, self.line) == (&other.thread, &other.path, other.line)
+        let same_line = (&self.path, self.line) == (&other.path, other.line);
+        same_line && self.thread == other.thread && self.write == other.write
     }
 }
 
 impl fmt::Display for SiteOfThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.text {
-            Some(text) => write!(f, "{}@{}:\"{text}\"", self.thread, self.file()),
-            None => write!(f, "{}@{}:{}", self.thread, self.file(), self.line),
+            Some(text) => write!(f, "{}@{}:\"{text}\"", self.thread, self.file())?,
+            None => write!(f, "{}@{}:{}", self.thread, self.file(), self.line)?,
         }
+        f.write_str(if self.write { "/write" } else { "" })
     }
 }
 
@@ -96,15 +102,16 @@ impl Proposal {
         let late = self.roles.iter().map(|role| role.lateness).max().unwrap_or(0);
         let step = self.roles.iter().map(|role| role.step).max().unwrap_or(0);
         let is_plain = self.condition.is_empty() != is_deadlock;
-        // `!=` and `<` between variables say more than an equation with a number that was seen.
-        let numbers = self.condition.iter().filter(|part| ends_in_number(part)).count();
-        (late, self.size(), is_plain, numbers, step)
+        let chance = self.condition.iter().map(|part| chance(part)).sum();
+        (late, self.size(), is_plain, chance, step)
     }
 }
 
-fn ends_in_number(part: &str) -> bool {
-    part.ends_with(|letter: char| letter.is_ascii_digit())
-        && part.rsplit(' ').next().is_some_and(|last| last.parse::<i64>().is_ok())
+/// How easily a relation holds by chance: `!=` and `<` between variables say more than a comparison with a
+/// number, and that more than that two variables are equal.
+fn chance(part: &str) -> usize {
+    let is_number = part.rsplit(' ').next().is_some_and(|last| last.parse::<i64>().is_ok());
+    if is_number { 1 } else { 2 * usize::from(part.contains(" == ")) }
 }
 
 /// How executions ended, with a predicate and without it.

@@ -4,41 +4,42 @@ use super::proposal::{Proposal, SiteOfThread};
 use std::collections::{HashMap, HashSet};
 use traces::{Execution, Failure, ObjectKind, Operation, Site, TaskId};
 
-/// The most sites: those executed last.
+/// The most lines of threads: those executed last.
 const MOST: usize = 14;
+/// The most sites, with the writes of lines, the lines behind locks, and those of any thread.
+const MOST_SITES: usize = 32;
 /// A longer line is named by its number.
 const LONGEST_TEXT: usize = 60;
+
+/// A task at a step of the failing execution.
+struct Reached {
+    task: TaskId,
+    path: String,
+    line: u32,
+    step: usize,
+    locks: bool,
+    write: bool,
+}
+
+/// What the program's code says about a line.
+pub(super) trait Code {
+    /// The next line with code in the same function.
+    fn line_after(&self, path: &str, line: u32) -> Option<u32>;
+    /// Whether it executes something before its first write to memory.
+    fn writes_behind(&self, path: &str, line: u32) -> bool;
+}
 
 /// The sites of a failing execution, the last ones first. `lines` reads a source file.
 pub(super) fn sites(
     execution: &Execution,
     failure: &Failure,
     lines: &dyn Fn(&str) -> Option<Vec<String>>,
+    code: &dyn Code,
 ) -> Vec<SiteOfThread> {
-    let shared = shared(execution);
-    let is_shared = |object: Option<u32>| object.is_some_and(|object| shared.contains(&object));
-    let mut reached: Vec<(TaskId, Site, usize)> = Vec::new();
-    for (at, step) in execution.steps.iter().enumerate() {
-        if is_shared(step.object) && step.operation != Operation::Start {
-            reached.push((step.task, step.site, at));
-        }
-    }
-    let pending = execution.tasks.iter().enumerate().filter_map(|(task, record)| {
-        let pending = record.pending?;
-        let is_stuck = failure.waits.iter().any(|wait| wait.task.index() == task);
-        (is_shared(pending.object) || is_stuck).then_some((
-            TaskId(task as u16),
-            pending.site,
-            execution.steps.len(),
-        ))
-    });
-    reached.extend(pending);
-    reached.sort_by_key(|&(.., at)| std::cmp::Reverse(at));
     let failing = failure.site.and_then(|site| line_of(execution, site));
     let mut sources: HashMap<String, Option<Vec<String>>> = HashMap::new();
     let mut found: Vec<SiteOfThread> = Vec::new();
-    for (task, site, step) in reached {
-        let Some((path, line)) = line_of(execution, site) else { continue };
+    for Reached { task, path, line, step, locks, write } in reached(execution, failure, code) {
         let others = execution.steps.get(step + 1..).unwrap_or_default();
         let is_last = failure.waits.is_empty() && others.iter().all(|other| other.task == task);
         let is_failing = failing.as_ref() == Some(&(path.clone(), line));
@@ -48,17 +49,84 @@ pub(super) fn sites(
             text: source.as_ref().and_then(|source| only_text(source, line)),
             path,
             line,
+            locks,
+            write,
             step,
             lateness: if is_failing { 2 } else { u8::from(is_last) },
         };
         if !found.iter().any(|known| known.is(&candidate)) {
             found.push(candidate);
         }
-        if found.len() == MOST {
-            break;
+    }
+    // At a line that threads with several functions execute, any of them may have any part.
+    let mut all = found.clone();
+    for site in &found {
+        let any = SiteOfThread { thread: "*".to_owned(), ..site.clone() };
+        let is_there = |other: &&SiteOfThread| {
+            (&other.path, other.line, other.write) == (&site.path, site.line, site.write)
+        };
+        let threads: HashSet<&str> =
+            found.iter().filter(is_there).map(|other| other.thread.as_str()).collect();
+        if threads.len() > 1 && !all.iter().any(|known| known.is(&any)) {
+            all.push(any);
         }
     }
-    found
+    all.truncate(MOST_SITES);
+    all
+}
+
+/// The lines at which tasks execute the steps on what they share, the last ones first: the line itself, its
+/// write if the line executes something before that, and the line behind one that acquires a lock, since no
+/// access that the lock protects is a step.
+fn reached(execution: &Execution, failure: &Failure, code: &dyn Code) -> Vec<Reached> {
+    let shared = shared(execution);
+    let is_shared = |object: Option<u32>| object.is_some_and(|object| shared.contains(&object));
+    let mut steps: Vec<(TaskId, Site, usize, Operation)> = Vec::new();
+    for (at, step) in execution.steps.iter().enumerate() {
+        if is_shared(step.object) && step.operation != Operation::Start {
+            steps.push((step.task, step.site, at, step.operation));
+        }
+    }
+    let end = execution.steps.len();
+    for (task, record) in execution.tasks.iter().enumerate() {
+        let Some(pending) = record.pending else { continue };
+        let is_stuck = failure.waits.iter().any(|wait| wait.task.index() == task);
+        if is_shared(pending.object) || is_stuck {
+            steps.push((TaskId(task as u16), pending.site, end, pending.operation));
+        }
+    }
+    if let (Some(task), Some(site)) = (failure.task, failure.site) {
+        steps.push((task, site, end, Operation::Read));
+    }
+    let mut places: Vec<Vec<Reached>> = Vec::new();
+    for (task, site, step, operation) in steps {
+        let Some((path, line)) = line_of(execution, site) else { continue };
+        let at = |line, (locks, write)| {
+            let path = path.clone();
+            Reached { task, path, line, step, locks, write }
+        };
+        let relocks = matches!(operation, Operation::Wake | Operation::TimedWake);
+        let locks = operation.acquires_lock() || relocks;
+        let mut here = vec![at(line, (locks, false))];
+        if operation.is_write() && code.writes_behind(&path, line) {
+            here.push(at(line, (false, true)));
+        }
+        if locks && let Some(line) = code.line_after(&path, line) {
+            here.push(at(line, (false, false)));
+        }
+        places.push(here);
+    }
+    let mut reached: Vec<Reached> = Vec::new();
+    let mut known: HashSet<(TaskId, String, u32)> = HashSet::new();
+    for here in places.into_iter().rev() {
+        let Some(first) = here.first() else { continue };
+        known.insert((first.task, first.path.clone(), first.line));
+        if known.len() > MOST {
+            break;
+        }
+        reached.extend(here);
+    }
+    reached
 }
 
 /// The objects that several tasks use and at least one changes.

@@ -1,5 +1,6 @@
 //! The text of a predicate: `THREAD@SITE && THREAD@SITE: CONDITION`. In a condition that is watched, the
-//! part before the colon may be absent, and `until CONDITION` may follow.
+//! part before the colon may be absent, and `until CONDITION` may follow. `/write` after a line means its
+//! first write to memory.
 
 use std::ops::Range;
 
@@ -34,6 +35,8 @@ pub(super) struct RoleText {
     pub(super) thread: String,
     pub(super) count: usize,
     pub(super) site: SiteText,
+    /// Whether the site is the first write of the line.
+    pub(super) write: bool,
     pub(super) span: Range<usize>,
     pub(super) site_at: usize,
 }
@@ -104,8 +107,22 @@ impl<'a> Reader<'a> {
         self.blank();
         let site_at = self.at;
         let site = self.site()?;
+        let write = self.write(&site)?;
         let span = begin..self.at;
-        Ok(RoleText { thread, count: count.unwrap_or(1), site, span, site_at })
+        Ok(RoleText { thread, count: count.unwrap_or(1), site, write, span, site_at })
+    }
+
+    /// `/write`, if it is there.
+    fn write(&mut self, site: &SiteText) -> Result<bool, Wrong> {
+        let at = self.at;
+        if matches!(site, SiteText::Function(_)) || !self.rest().starts_with('/') {
+            return Ok(false);
+        }
+        self.at += 1;
+        match self.while_in(belongs_to_name) {
+            "write" => Ok(true),
+            other => Wrong::new(at, format!("expected /write after a line, and found /{other}")),
+        }
     }
 
     /// `any 3`, if it is there.
@@ -275,6 +292,9 @@ mod tests {
         );
         assert_eq!(&text[parts.condition.expect("there is one")], "q->len == 0");
         assert_eq!(&text[parts.roles[0].span.clone()], "T1@queue.c:41");
+        let written = |text| parse(text).expect("valid").roles[0].write;
+        assert!(written("T1@q.c:41/write && T2@f: x > 1") && written("*@q.c:\"a/b\"/write"));
+        assert!(!written("T1@a/write.c:41") && !written("T1@q.c:41"));
         assert_eq!(parse("*@main").expect("valid").condition, None);
         assert_eq!(parse("*@main:x > 1").expect("valid").condition, Some(7..12));
     }
@@ -316,6 +336,7 @@ mod tests {
             ("T1@a.c:\"x", 8, "the text of the line has no closing"),
             ("T1@a.c:\" \"", 8, "the text of the line is empty"),
             ("T1@a.c:0", 7, "there is no line"),
+            ("T1@a.c:4/read", 8, "expected /write after a line, and found /read"),
             ("T1@f:  ", 7, "expected a condition"),
         ] {
             let wrong = parse(text).expect_err(text);

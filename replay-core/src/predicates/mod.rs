@@ -4,16 +4,18 @@
 mod condition;
 mod grammar;
 mod nearest;
+mod scalars;
 mod sites;
 mod variables;
+mod writes;
 
 use crate::control::command::{Outcome, first_of};
 use crate::explain::source::Language;
 use crate::symbols::Image;
-use crate::symbols::typed::Shape;
 use crate::{Error, SearchOptions, StrategyChoice, Target};
 use grammar::{Parts, RoleText, Wrong};
 use nearest::{nearest, offer};
+pub(crate) use scalars::Scalar;
 use sites::CodeModule;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -115,7 +117,7 @@ impl Program {
             let is_own = number == 0
                 || !["/lib", "/usr/lib", "["].iter().any(|it| module.path.starts_with(it));
             let image = Image::open(Path::new(&module.path)).filter(|_| is_own)?;
-            Some(CodeModule { name, image })
+            Some(CodeModule::new(name, image))
         };
         let modules: Vec<CodeModule> =
             execution.modules.iter().enumerate().filter_map(open).collect();
@@ -132,14 +134,6 @@ impl Program {
 /// Compiles predicates for the program of a recorded execution.
 pub(crate) struct Compiler(Program);
 
-/// A variable that a condition may name at a site.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LocalVariable {
-    pub(crate) name: String,
-    /// Whether it is a pointer. Others are integers, booleans or enumerations.
-    pub(crate) is_pointer: bool,
-}
-
 impl Compiler {
     /// For the program of this execution.
     pub(crate) fn of(execution: &Execution) -> Compiler {
@@ -151,36 +145,19 @@ impl Compiler {
         sites::file_of_main(&self.0.modules).is_some()
     }
 
+    /// The next line with code in the function that contains a line.
+    pub(crate) fn line_after(&self, path: &str, line: u32) -> Option<u32> {
+        sites::line_after(path, line, &self.0.modules)
+    }
+
+    /// Whether a line executes something before its first write to memory.
+    pub(crate) fn writes_behind(&self, path: &str, line: u32) -> bool {
+        sites::writes_behind(path, line, &self.0.modules)
+    }
+
     /// The predicate; none if it is invalid for the program.
     pub(crate) fn compile(&self, text: &str, purpose: Purpose) -> Option<Predicate> {
         predicate(text, purpose, &self.0.modules, &self.0.threads).ok()
-    }
-
-    /// The scalar variables of a task at all instructions of a site, written `T1@file.c:20`.
-    pub(crate) fn locals(&self, site: &str) -> Vec<LocalVariable> {
-        let Ok(parts) = grammar::parse(site) else { return Vec::new() };
-        let Some(role) = parts.roles.first() else { return Vec::new() };
-        let Ok(places) = sites::resolve(role, &self.0.modules) else { return Vec::new() };
-        let mut found: Option<Vec<LocalVariable>> = None;
-        for place in &places {
-            let all = place.image.typed_locals(place.at.offset).into_iter();
-            let here: Vec<LocalVariable> = all
-                .filter(|(.., code)| code.is_some())
-                .filter_map(|(name, kind, _)| {
-                    let is_pointer = match place.image.describe(kind)?.shape {
-                        Shape::Integer { .. } | Shape::Enumeration { .. } => false,
-                        Shape::Pointer { .. } => true,
-                        _ => return None,
-                    };
-                    Some(LocalVariable { name, is_pointer })
-                })
-                .collect();
-            found = Some(match found {
-                Some(known) => known.into_iter().filter(|one| here.contains(one)).collect(),
-                None => here,
-            });
-        }
-        found.unwrap_or_default()
     }
 }
 
@@ -241,7 +218,7 @@ fn predicate(
         let thread = thread(role, modules, threads)?;
         let places = sites::resolve(role, modules)?;
         for _ in 0..role.count {
-            matches.push((thread.clone(), text[role.span.clone()].to_owned()));
+            matches.push((thread.clone(), text[role.span.clone()].to_owned(), role.write));
             sites.push(RoleSite { thread: role.thread.clone(), places: places.clone() });
         }
     }
@@ -280,9 +257,10 @@ fn predicate(
         until = condition::compile(&text[range], at, language, &mut scope)?.code;
     }
     let slots = std::mem::take(&mut scope.slots);
-    let roles = matches.into_iter().zip(&sites).zip(own).map(|(((thread, text), site), own)| {
+    let roles = matches.into_iter().zip(&sites).zip(own).map(|((role, site), own)| {
+        let (thread, text, before_write) = role;
         let places = site.places.iter().map(|place| place.at.clone()).collect();
-        Role { text, thread, places, own }
+        Role { text, thread, places, own, before_write }
     });
     let roles = roles.collect();
     let text = match purpose {

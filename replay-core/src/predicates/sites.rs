@@ -2,17 +2,42 @@
 
 use super::grammar::{RoleText, SiteText, Wrong};
 use super::nearest::{nearest, offer};
-use crate::symbols::Image;
-use crate::symbols::typed::PlaceCode;
+use super::writes;
+use crate::symbols::typed::{PlaceCode, StaticVariable};
+use crate::symbols::{Image, InlinedCall, is_library};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use traces::predicate::CodeAddress;
 
 /// A module of the program: its file, and its name for the dynamic loader (empty for the program).
 pub(super) struct CodeModule {
     pub(super) name: String,
     pub(super) image: Arc<Image>,
+    /// Its variables with static storage.
+    pub(super) statics: Vec<(String, StaticVariable)>,
+    rows: OnceLock<Vec<Row>>,
+    inlined: OnceLock<Vec<InlinedCall>>,
+}
+
+impl CodeModule {
+    pub(super) fn new(name: String, image: Arc<Image>) -> CodeModule {
+        let statics = image.typed_statics();
+        CodeModule { name, image, statics, rows: OnceLock::new(), inlined: OnceLock::new() }
+    }
+
+    /// The rows of its line tables.
+    fn rows(&self) -> &[Row] {
+        self.rows.get_or_init(|| {
+            let all = self.image.line_rows(0, u64::MAX).into_iter();
+            all.map(|(start, len, path, line)| Row { start, len, path, line }).collect()
+        })
+    }
+
+    /// The code of functions that were inlined into the program's own source.
+    fn inlined(&self) -> &[InlinedCall] {
+        self.inlined.get_or_init(|| self.image.inlined(&|file| !is_library(file)))
+    }
 }
 
 /// An instruction of a site.
@@ -45,17 +70,19 @@ fn is_called(path: &str, file: &str) -> bool {
     !file.is_empty() && path.ends_with(file)
 }
 
-/// The rows of the line tables of a source file.
-fn rows(file: &str, modules: &[CodeModule]) -> Vec<(usize, u64, String, u32)> {
-    let mut rows = Vec::new();
-    for (module, of) in modules.iter().enumerate() {
-        for (start, _, path, line) in of.image.line_rows(0, u64::MAX) {
-            if is_called(&path, file) {
-                rows.push((module, start, path, line));
-            }
-        }
-    }
-    rows
+/// A row of a line table: instructions of one line.
+struct Row {
+    start: u64,
+    len: u64,
+    path: String,
+    line: u32,
+}
+
+/// The rows of the line tables of a source file, with the numbers of their modules.
+fn rows<'a>(file: &'a str, modules: &'a [CodeModule]) -> impl Iterator<Item = (usize, &'a Row)> {
+    let all = modules.iter().enumerate();
+    let all = all.flat_map(|(number, module)| module.rows().iter().map(move |row| (number, row)));
+    all.filter(move |(_, row)| is_called(&row.path, file))
 }
 
 fn of_line(
@@ -64,21 +91,68 @@ fn of_line(
     line: u32,
     modules: &[CodeModule],
 ) -> Result<Vec<SiteAddress>, Wrong> {
-    let rows = rows(file, modules);
+    let rows: Vec<(usize, &Row)> = rows(file, modules).collect();
     if rows.is_empty() {
         return Wrong::new(role.site_at, no_file(file, modules));
     }
     // The first instruction of the line in each function and each inlined copy of one.
     let mut first: BTreeMap<(usize, u64, Vec<String>), (u64, String)> = BTreeMap::new();
-    for (module, start, path, _) in rows.iter().filter(|row| row.3 == line) {
+    let mut has_code = false;
+    for (module, row) in rows.iter().filter(|(_, row)| row.line == line) {
         let image = &modules[*module].image;
-        let function = image.function_range(*start).map_or(*start, |range| range.start);
-        let key = (*module, function, image.function_names(*start));
-        let known = first.entry(key).or_insert((*start, path.clone()));
-        known.0 = known.0.min(*start);
+        has_code = true;
+        let at = match role.write {
+            false => row.start,
+            true => match writes::first(image, row.start..row.start + row.len) {
+                Some(at) => at,
+                None => continue,
+            },
+        };
+        let function = image.function_range(at).map_or(at, |range| range.start);
+        let key = (*module, function, image.function_names(row.start));
+        let known = first.entry(key).or_insert((at, row.path.clone()));
+        known.0 = known.0.min(at);
+    }
+    // All code of the line may be that of inlined functions, which has rows of their files.
+    for (number, module) in modules.iter().enumerate().filter(|_| !has_code) {
+        let of_line = |call: &&InlinedCall| call.line == line && is_called(&call.file, file);
+        for call in module.inlined().iter().filter(of_line) {
+            let at = match role.write {
+                false => call.code.start,
+                true => match writes::first(&module.image, call.code.clone()) {
+                    Some(at) => at,
+                    None => continue,
+                },
+            };
+            let function = module.image.function_range(at).map_or(at, |range| range.start);
+            let callers = call.callers.iter().cloned().map(Option::unwrap_or_default).collect();
+            let known = first.entry((number, function, callers)).or_insert((at, call.file.clone()));
+            known.0 = known.0.min(at);
+        }
+    }
+    // Only what does not write is missing where the line has code.
+    if first.is_empty() && is_there(file, line, modules) {
+        return Wrong::new(
+            role.site_at,
+            format!(
+                "no instruction of line {line} of {file} writes to memory outside of the stack frame: \
+                 leave out /write, or name the line that writes"
+            ),
+        );
+    }
+    // There a call in front of the instruction reports the write: the thread is past it at the instruction.
+    let is_reported =
+        |(module, ..): &(usize, u64, Vec<String>)| modules[*module].image.reports_writes();
+    if role.write && first.keys().any(is_reported) {
+        return Wrong::new(
+            role.site_at,
+            "/write cannot be used in a program whose accesses the compiler instruments: build it \
+             without `heddle build`, or leave out /write",
+        );
     }
     if first.is_empty() {
-        let lines: BTreeSet<u32> = rows.iter().map(|row| row.3).filter(|&line| line > 0).collect();
+        let lines: BTreeSet<u32> =
+            rows.iter().map(|(_, row)| row.line).filter(|&line| line > 0).collect();
         let before = lines.range(..line).next_back();
         let after = lines.range(line..).next();
         let near: Vec<String> = before.into_iter().chain(after).map(u32::to_string).collect();
@@ -97,6 +171,39 @@ fn of_line(
     Ok(first.iter().map(place).collect())
 }
 
+/// Whether a line has code.
+fn is_there(file: &str, line: u32, modules: &[CodeModule]) -> bool {
+    rows(file, modules).any(|(_, row)| row.line == line)
+        || modules
+            .iter()
+            .flat_map(CodeModule::inlined)
+            .any(|call| call.line == line && is_called(&call.file, file))
+}
+
+/// The next line with code in the function that contains a line.
+pub(super) fn line_after(path: &str, line: u32, modules: &[CodeModule]) -> Option<u32> {
+    let inlined = modules.iter().enumerate().flat_map(|(number, module)| {
+        let of_file = module.inlined().iter().filter(|call| is_called(&call.file, path));
+        of_file.map(move |call| (number, call.code.start, call.line))
+    });
+    let all: Vec<(usize, u64, u32)> = rows(path, modules)
+        .map(|(module, row)| (module, row.start, row.line))
+        .chain(inlined)
+        .collect();
+    let &(module, start, _) = all.iter().find(|(.., other)| *other == line)?;
+    let function = modules[module].image.function_range(start)?;
+    let is_within = |(other, at, _): &&(usize, u64, u32)| *other == module && function.contains(at);
+    all.iter().filter(is_within).map(|(.., other)| *other).filter(|&other| other > line).min()
+}
+
+/// Whether a line executes something before its first write.
+pub(super) fn writes_behind(path: &str, line: u32, modules: &[CodeModule]) -> bool {
+    let mut of_line = rows(path, modules).filter(|(_, row)| row.line == line);
+    of_line.any(|(module, row)| {
+        writes::is_behind(&modules[module].image, row.start..row.start + row.len)
+    })
+}
+
 fn place(module: &CodeModule, offset: u64, file: String) -> SiteAddress {
     let at = CodeAddress { module: module.name.clone(), offset };
     SiteAddress { at, image: Arc::clone(&module.image), file }
@@ -105,8 +212,8 @@ fn place(module: &CodeModule, offset: u64, file: String) -> SiteAddress {
 fn no_file(file: &str, modules: &[CodeModule]) -> String {
     let mut names = BTreeSet::new();
     for module in modules {
-        for (_, _, path, _) in module.image.line_rows(0, u64::MAX) {
-            let name = Path::new(&path).file_name().unwrap_or_default();
+        for Row { path, .. } in module.rows() {
+            let name = Path::new(path).file_name().unwrap_or_default();
             names.insert(name.to_string_lossy().into_owned());
         }
     }
@@ -128,8 +235,7 @@ fn line_of_text(
     text: &str,
     modules: &[CodeModule],
 ) -> Result<u32, Wrong> {
-    let paths: BTreeSet<String> =
-        rows(file, modules).into_iter().map(|(_, _, path, _)| path).collect();
+    let paths: BTreeSet<String> = rows(file, modules).map(|(_, row)| row.path.clone()).collect();
     if paths.is_empty() {
         return Wrong::new(role.site_at, no_file(file, modules));
     }
@@ -218,8 +324,8 @@ fn of_function(
         return Ok(places);
     }
     for module in modules {
-        for (start, ..) in module.image.line_rows(0, u64::MAX) {
-            known.extend(module.image.function_names(start));
+        for row in module.rows() {
+            known.extend(module.image.function_names(row.start));
         }
     }
     let near = nearest(name, known.iter().map(String::as_str));

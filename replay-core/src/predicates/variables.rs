@@ -48,7 +48,6 @@ pub(super) struct RoleSite {
 pub(super) struct Scope<'a> {
     pub(super) modules: &'a [CodeModule],
     pub(super) roles: &'a [RoleSite],
-    statics: Vec<(usize, String, StaticVariable)>,
     pub(super) slots: Vec<Slot>,
 }
 
@@ -62,12 +61,16 @@ pub(super) enum Found {
 
 impl<'a> Scope<'a> {
     pub(super) fn new(modules: &'a [CodeModule], roles: &'a [RoleSite]) -> Scope<'a> {
-        let mut statics = Vec::new();
-        for (number, module) in modules.iter().enumerate() {
-            let all = module.image.typed_statics();
-            statics.extend(all.into_iter().map(|(name, variable)| (number, name, variable)));
-        }
-        Scope { modules, roles, statics, slots: Vec::new() }
+        Scope { modules, roles, slots: Vec::new() }
+    }
+
+    /// The variables with static storage of this name, with the numbers of their modules.
+    fn statics(&self, name: &str) -> impl Iterator<Item = (usize, &'a StaticVariable)> {
+        let modules: &'a [CodeModule] = self.modules;
+        modules.iter().enumerate().flat_map(move |(number, module)| {
+            let of = module.statics.iter().filter(move |(other, _)| other == name);
+            of.map(move |(_, variable)| (number, variable))
+        })
     }
 
     fn slot(&mut self, slot: Slot) -> u16 {
@@ -120,12 +123,8 @@ impl<'a> Scope<'a> {
     /// A variable without a thread in front of it.
     pub(super) fn plain(&mut self, name: &str, at: usize) -> Result<Found, Wrong> {
         let last = name.rsplit("::").next().unwrap_or(name);
-        let mut found: Vec<(usize, StaticVariable)> = self
-            .statics
-            .iter()
-            .filter(|(_, other, _)| other == last)
-            .map(|(module, _, variable)| (*module, variable.clone()))
-            .collect();
+        let mut found: Vec<(usize, StaticVariable)> =
+            self.statics(last).map(|(module, variable)| (module, variable.clone())).collect();
         found.sort_by_key(|(module, variable)| (*module, variable.address));
         found.dedup_by_key(|(module, variable)| (*module, variable.address));
         match &found[..] {
@@ -196,7 +195,8 @@ impl<'a> Scope<'a> {
                 },
             );
         }
-        let statics = self.statics.iter().map(|(_, name, _)| name.as_str());
+        let statics =
+            self.modules.iter().flat_map(|one| &one.statics).map(|(name, _)| name.as_str());
         let near = nearest(name, statics.chain(locals.iter().map(String::as_str)));
         let which = if self.roles.is_empty() { " with static storage" } else { "" };
         Wrong::new(at, format!("no variable{which} is called {name}{}", offer(&near)))
@@ -271,8 +271,8 @@ impl<'a> Scope<'a> {
     }
 
     fn thread_local(&mut self, role: usize, name: &str, at: usize) -> Result<Option<Found>, Wrong> {
-        let found = self.statics.iter().find(|(_, other, _)| other == name).cloned();
-        let Some((module, _, variable)) = found else { return Ok(None) };
+        let found = self.statics(name).next();
+        let Some((module, variable)) = found else { return Ok(None) };
         if !variable.thread_local {
             return Wrong::new(
                 at,

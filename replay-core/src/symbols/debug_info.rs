@@ -28,6 +28,19 @@ pub(super) struct Line {
     pub(super) column: u32,
 }
 
+/// Code of a function that was inlined into another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InlinedCall {
+    /// The addresses of some of its code.
+    pub(crate) code: std::ops::Range<u64>,
+    /// The source file of the call.
+    pub(crate) file: String,
+    /// The line of the call.
+    pub(crate) line: u32,
+    /// The linkage names of the function with the call, and of those into which that was inlined.
+    pub(crate) callers: Vec<Option<String>>,
+}
+
 /// Pointers in static variables: the variable's address, the pointer within it, and the unit of its
 /// type.
 pub(super) type StaticPointers = Arc<Vec<(u64, InnerPointer, gimli::DebugInfoOffset)>>;
@@ -333,6 +346,27 @@ impl Debug {
         let Ok(lines) = self.context.find_location_range(0, u64::MAX) else { return Vec::new() };
         let lines: Vec<_> = lines.map(|(start, len, _)| start..start.saturating_add(len)).collect();
         lines.into_iter().filter(|line| self.find(line.start).iter().any(such)).collect()
+    }
+
+    /// The code of inlined functions, by the lines of calls in source files that satisfy a predicate.
+    pub(super) fn inlined(&mut self, such: &dyn Fn(&str) -> bool) -> Vec<InlinedCall> {
+        let Ok(lines) = self.context.find_location_range(0, u64::MAX) else { return Vec::new() };
+        let lines: Vec<_> = lines.map(|(start, len, _)| start..start.saturating_add(len)).collect();
+        let mut found = Vec::new();
+        for code in lines {
+            let frames = self.find(code.start);
+            for (depth, frame) in frames.iter().enumerate().skip(1) {
+                if such(&frame.file) {
+                    found.push(InlinedCall {
+                        code: code.clone(),
+                        file: frame.file.clone(),
+                        line: frame.line,
+                        callers: frames[depth..].iter().map(|it| it.function.clone()).collect(),
+                    });
+                }
+            }
+        }
+        found
     }
 
     /// The functions at an address, innermost first.

@@ -83,6 +83,11 @@ impl Image {
         table::exported(&self.file, name)
     }
 
+    /// Whether the compiler made the code report its plain accesses by calls (`heddle build`).
+    pub(crate) fn reports_writes(&self) -> bool {
+        table::imports(&self.file, "__tsan_write")
+    }
+
     /// The symbols, or those of the separate debug file if it has more.
     pub(super) fn table(&self) -> &Table {
         self.table.get_or_init(|| {
@@ -240,6 +245,11 @@ impl Image {
     /// and the line.
     pub(crate) fn line_rows(&self, low: u64, high: u64) -> Vec<(u64, u64, String, u32)> {
         self.ask(|debug| debug.rows(low, high))
+    }
+
+    /// The code of inlined functions, by the lines of calls in source files that satisfy a predicate.
+    pub(crate) fn inlined(&self, such: &dyn Fn(&str) -> bool) -> Vec<debug_info::InlinedCall> {
+        self.ask(|debug| debug.inlined(such))
     }
 
     /// The ranges of the functions whose name in the source satisfies a predicate, by the symbols.

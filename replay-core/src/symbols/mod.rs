@@ -25,6 +25,7 @@ mod unwind;
 mod values;
 mod variables;
 
+pub(crate) use debug_info::InlinedCall;
 pub use elf_file::build_id;
 pub use image::Image;
 pub use maps::{Mapping, parse as parse_maps, read as read_maps};

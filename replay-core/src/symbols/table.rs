@@ -153,6 +153,18 @@ impl Table {
     }
 }
 
+/// Whether the file uses a function of other files whose name begins like this.
+pub(super) fn imports(image: &ElfFile, begin: &str) -> bool {
+    let Some(elf) = image.elf() else { return false };
+    let symbols = elf.elf_dynamic_symbol_table();
+    symbols.iter().any(|symbol| {
+        symbol.st_shndx(ENDIAN).index().is_none()
+            && symbol
+                .name(ENDIAN, symbols.strings())
+                .is_ok_and(|name| name.starts_with(begin.as_bytes()))
+    })
+}
+
 /// The address of an exported symbol of exactly this name. (The table stores one name per address.)
 pub(super) fn exported(image: &ElfFile, name: &str) -> Option<u64> {
     let elf = image.elf()?;

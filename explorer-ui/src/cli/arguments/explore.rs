@@ -22,7 +22,8 @@ pub struct SearchArgs {
     pub max_time: Option<std::time::Duration>,
     /// Search for a schedule in which threads are at sites at the same time and a condition holds:
     /// 'THREAD@SITE && THREAD@SITE: CONDITION'. A thread is T1, a name, a start function, * or any N; a
-    /// site is file:line, file:"text of the line" or a function. @FILE reads predicates from a file, one a
+    /// site is file:line, file:"text of the line" or a function; /write behind a line means its first write
+    /// to memory. @FILE reads predicates from a file, one a
     /// line, as do the next three options. Can be repeated
     #[arg(long, value_name = "PREDICATE")]
     pub when: Vec<String>,

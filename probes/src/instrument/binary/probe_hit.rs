@@ -226,7 +226,8 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     if probe.predicate {
         let task = world().task();
         task.probed.set(&raw const *registers as u64);
-        predicates::arrive(probe.address, probe.behind);
+        // A task that is alone may execute the two halves of an instruction at once.
+        predicates::arrive(probe.address, probe.behind, probe.is_split() && !is_alone());
         task.probed.set(0);
         if !probe.observes || is_alone() && !probe.has_lasting_effects(registers) {
             return probe.copy.get();
@@ -312,6 +313,13 @@ impl Probe {
     /// Whether the call of a function with unknown effects has them with these arguments.
     fn has_unknown_effects(&self, registers: &Registers) -> bool {
         self.lasting.is_none_or(|lasting| lasting.applies(&registers.general))
+    }
+
+    /// Whether the instruction is not atomic, and executes as a read and a write of the same bytes.
+    fn is_split(&self) -> bool {
+        let own = &self.operands[..usize::from(self.count)];
+        let is_both = |it: &Operand| it.reads && it.writes && it.size <= 8 && !it.pointed;
+        !self.atomic && own.iter().any(|it| is_both(it) && it.measure == Measure::Element)
     }
 
     /// Whether the call has effects, not reported yet, that count also before there are tasks.
@@ -518,9 +526,12 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
         }
         // Two steps, as another task may write in between: the instruction must see the value that
         // the first step read.
-        (true, true) if size <= 8 && is_point(&access(false)) => {
+        (true, true) if size <= 8 && (probe.predicate || is_point(&access(false))) => {
             plain(&access(false));
             let read = peek(address, size);
+            if probe.predicate {
+                predicates::arrive_before_write(probe.address, probe.behind);
+            }
             plain(&access(true));
             if peek(address, size) != read {
                 // SAFETY: the program is about to write these bytes, so they are mapped and

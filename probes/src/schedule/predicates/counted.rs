@@ -1,9 +1,9 @@
 //! Counts executions by the predicates that they reach (`--through`, `heddle narrow`).
 //!
 //! A predicate that counts executions (`--through`) is reached if it holds in a state in which the
-//! task of its first role executes the next operation, or is blocked. There a task is at a site from its arrival
-//! until it executes its next operation other than those of sites, since nothing that it does in between
-//! is visible. Its local variables are read at its arrival.
+//! task of its first role executes the next operation, is blocked, or fails. There a task is at a site from its
+//! arrival until it executes its next operation other than those of sites, since nothing that it does in
+//! between is visible. Its local variables are read at its arrival.
 
 use super::{HERE, MOST_ASSIGNMENTS, MOST_PASSED, Prepared};
 use crate::detect::access;
@@ -35,6 +35,16 @@ pub(crate) fn executes(task: &Task, operation: Operation) {
 fn reach(task: &Task) {
     note(world().current.get());
     task.passed.set(0);
+}
+
+/// The execution ends with a failure, which the task that runs may have found at a site.
+pub(crate) fn fails() {
+    let world = world();
+    let number = world.current.get();
+    let is_there = HERE.count.get() && usize::from(number) < world.tasks.len();
+    if is_there && world.tasks[usize::from(number)].passed.get() != 0 {
+        note(number);
+    }
 }
 
 /// Notes the predicates that hold with a task in their first role.

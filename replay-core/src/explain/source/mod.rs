@@ -8,6 +8,7 @@
 mod call;
 mod colours;
 mod critical_section;
+mod elements;
 mod files;
 mod object_names;
 

@@ -76,6 +76,7 @@ fn header() -> impl Strategy<Value = Header> {
                 thread: ThreadMatch::Number(offset as u16),
                 places: vec![CodeAddress { module: module.clone(), offset }],
                 own: vec![condition.clone()],
+                before_write: offset % 2 == 0,
             }],
             slots: vec![Slot::Base(module), Slot::Local { role: 0, code: vec![local] }],
             condition: condition.clone(),
