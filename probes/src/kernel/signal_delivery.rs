@@ -8,6 +8,7 @@
 
 use crate::detect::access;
 use crate::instrument::binary::calls;
+use crate::kernel::children;
 use crate::kernel::signal_calls::{action, expect_handler, is_harmless, set_action, visit_action};
 use crate::schedule::scheduler::{self, point};
 use crate::state::end::End;
@@ -22,6 +23,7 @@ use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
 use crate::sys::signals::{Action, take_outside};
 use crate::sys::stops;
+use std::cell::Cell;
 use std::ffi::c_int;
 use traces::{FailureKind, Operation};
 
@@ -41,7 +43,8 @@ pub(crate) fn is_wanted(task: &Task) -> bool {
 fn is_waited_for(number: u16, signal: i32) -> bool {
     let world = world();
     let gate = world.tasks[usize::from(number)].gate();
-    number != world.current.get() && matches!(gate, Gate::Signalled(set) if set & bit(signal) != 0)
+    let is_parked = number != world.current.get() || ALL_PARKED.0.get();
+    is_parked && matches!(gate, Gate::Signalled(set) if set & bit(signal) != 0)
 }
 
 /// Sends a signal to a task. An error number, or 0.
@@ -95,7 +98,7 @@ fn alert(number: u16) {
     if !is_wanted(task) {
         return;
     }
-    if number == world.current.get() {
+    if number == world.current.get() && !ALL_PARKED.0.get() {
         handle_all();
     } else if task.operation.get() != Operation::Start {
         // A task that is enabled in its call is not interrupted in it: the handler runs before the
@@ -265,6 +268,12 @@ pub(crate) fn arrive(signal: i32, information: Information, site: u64) {
     }
 }
 
+/// Whether the kernel discards a signal for the process whose default is to do nothing: it looks at the
+/// mask of the main thread only.
+fn is_discarded(signal: i32) -> bool {
+    action(signal).handler == libc::SIG_DFL as u64 && world().tasks[0].mask.get() & bit(signal) == 0
+}
+
 /// Delivers the signals that the kernel or another process sent. They arrive at a moment that no choice
 /// determines, so the search cannot claim every schedule.
 pub(crate) fn deliver_outside(site: u64) {
@@ -272,9 +281,26 @@ pub(crate) fn deliver_outside(site: u64) {
     while signals != 0 {
         let signal = signals.trailing_zeros() as i32 + 1;
         signals &= signals - 1;
+        if signal == libc::SIGCHLD && is_discarded(signal) {
+            continue;
+        }
         calls::report_unexplored("a signal from outside", "the kernel", site);
-        arrive(signal, Information::BY_PROCESS, site);
+        let of_child = || if signal == libc::SIGCHLD { children::last_end() } else { None };
+        arrive(signal, of_child().unwrap_or(Information::BY_PROCESS), site);
     }
+}
+
+/// Whether no task runs, since the scheduler waits for another process.
+struct AllParked(Cell<bool>);
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for AllParked {}
+static ALL_PARKED: AllParked = AllParked(Cell::new(false));
+
+/// The same as [`deliver_outside`], where no task is enabled: also the task that ran last is parked.
+pub(crate) fn deliver_while_parked() {
+    ALL_PARKED.0.set(true);
+    deliver_outside(world().task().site.get());
+    ALL_PARKED.0.set(false);
 }
 
 /// Sends a signal to the process.

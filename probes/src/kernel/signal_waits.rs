@@ -1,11 +1,10 @@
 //! Waits for signals.
 
 use crate::kernel::children;
-use crate::kernel::signal_calls::action;
-use crate::kernel::signal_delivery::{answer, deliver_outside, mask_changed, pending};
+use crate::kernel::signal_delivery::{answer, deliver_outside, mask_changed};
 use crate::primitives::cancel;
+use crate::schedule::external;
 use crate::state::clock;
-use crate::state::outcome;
 use crate::state::pending_signals;
 use crate::state::task::{Gate, Interrupted};
 use crate::state::world::{on_fiber, world};
@@ -18,10 +17,19 @@ use traces::Operation;
 
 /// The running task is about to wait for a signal, which a child may send: whether the child was faster decides
 /// nothing.
-fn await_children(site: u64) {
+pub(super) fn await_children(site: u64) {
     if children::are_there() {
         children::give_time(has_outside);
         deliver_outside(site);
+    }
+}
+
+/// The scheduling point of a wait for a signal, which a child may send.
+fn point(site: u64, gate: Gate) {
+    let point = || cancel::point(Operation::SignalWait, 0, site, gate);
+    match children::are_there() {
+        true => external::wait(point),
+        false => point(),
     }
 }
 
@@ -32,16 +40,6 @@ pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
         return -i64::from(libc::EINVAL);
     }
     await_children(site);
-    let of_children = 1 << (libc::SIGCHLD - 1);
-    if timeout == 0
-        && children::are_there()
-        && set & of_children != 0
-        && pending() & of_children == 0
-        && action(libc::SIGCHLD).handler == libc::SIG_DFL as u64
-    {
-        // The kernel discards it.
-        outcome::unsupported("a wait for SIGCHLD without a handler", site);
-    }
     let task = world().task();
     let gate = if timeout == 0 { Gate::Signalled(set) } else { Gate::Open };
     task.interrupts.set(Interrupted::Always);
@@ -53,7 +51,7 @@ pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
         clock::limit_monotonic(until);
         task.limited_wait.set(set);
     }
-    cancel::point(Operation::SignalWait, 0, site, gate);
+    point(site, gate);
     task.interrupts.set(Interrupted::Never);
     cancel::act_if_due();
     if task.interrupted.replace(false) {
@@ -88,7 +86,7 @@ pub(crate) fn suspend(mask: u64, site: u64) -> i64 {
         return -i64::from(libc::EINTR);
     }
     task.interrupts.set(Interrupted::Always);
-    cancel::point(Operation::SignalWait, 0, site, Gate::NEVER);
+    point(site, Gate::NEVER);
     task.interrupts.set(Interrupted::Never);
     task.interrupted.set(false);
     task.mask.set(before);

@@ -23,6 +23,12 @@ impl Information {
     /// A signal sent by `pthread_kill` or `raise`.
     pub(crate) const BY_TASK: Information = Information { code: libc::SI_TKILL, value: 0 };
 
+    /// The signal of a child that ended: how (`CLD_EXITED` and the like), which, and its status.
+    pub(crate) fn of_child(code: i32, process: i32, status: i32) -> Information {
+        let value = u64::from(process as u32) | u64::from(status as u32) << 32;
+        Information { code, value }
+    }
+
     /// A signal sent by a timer, with its value.
     pub(crate) fn of_timer(value: u64) -> Information {
         Information { code: libc::SI_TIMER, value }
@@ -48,6 +54,12 @@ impl Information {
             if matches!(self.code, libc::SI_USER | libc::SI_TKILL | libc::SI_QUEUE) {
                 halves.add(4).write(raw::call!(libc::SYS_getpid) as i32);
                 halves.add(5).write(raw::call!(libc::SYS_getuid) as i32);
+            }
+            if signal == libc::SIGCHLD && self.code > 0 {
+                halves.add(4).write(self.value as i32);
+                halves.add(5).write(raw::call!(libc::SYS_getuid) as i32);
+                halves.add(6).write((self.value >> 32) as i32);
+                return;
             }
             words.add(3).write(self.value);
         }
