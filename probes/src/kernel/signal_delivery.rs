@@ -21,9 +21,8 @@ use crate::state::world::{on_fiber, world};
 use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
-use crate::sys::signals::{Action, take_outside};
+use crate::sys::signals::{Action, outside, take_outside};
 use crate::sys::stops;
-use std::cell::Cell;
 use std::ffi::c_int;
 use traces::{FailureKind, Operation};
 
@@ -43,8 +42,7 @@ pub(crate) fn is_wanted(task: &Task) -> bool {
 fn is_waited_for(number: u16, signal: i32) -> bool {
     let world = world();
     let gate = world.tasks[usize::from(number)].gate();
-    let is_parked = number != world.current.get() || ALL_PARKED.0.get();
-    is_parked && matches!(gate, Gate::Signalled(set) if set & bit(signal) != 0)
+    number != world.current.get() && matches!(gate, Gate::Signalled(set) if set & bit(signal) != 0)
 }
 
 /// Sends a signal to a task. An error number, or 0.
@@ -98,7 +96,7 @@ fn alert(number: u16) {
     if !is_wanted(task) {
         return;
     }
-    if number == world.current.get() && !ALL_PARKED.0.get() {
+    if number == world.current.get() {
         handle_all();
     } else if task.operation.get() != Operation::Start {
         // A task that is enabled in its call is not interrupted in it: the handler runs before the
@@ -290,17 +288,24 @@ pub(crate) fn deliver_outside(site: u64) {
     }
 }
 
-/// Whether no task runs, since the scheduler waits for another process.
-struct AllParked(Cell<bool>);
-// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
-unsafe impl Sync for AllParked {}
-static ALL_PARKED: AllParked = AllParked(Cell::new(false));
-
-/// The same as [`deliver_outside`], where no task is enabled: also the task that ran last is parked.
+/// The same where no task is enabled. Only signals that all tasks block are delivered: they are pending
+/// from then on, and no handler has to run.
 pub(crate) fn deliver_while_parked() {
-    ALL_PARKED.0.set(true);
-    deliver_outside(world().task().site.get());
-    ALL_PARKED.0.set(false);
+    let (world, signals) = (world(), outside());
+    let blocks = |number| signals & !world.tasks[usize::from(number)].mask.get() == 0;
+    if signals != 0 && world.alive().all(blocks) {
+        deliver_outside(world.task().site.get());
+    }
+}
+
+/// The running task waits for signals: delivers those of other processes. Returns the same as
+/// [`handle_all`].
+pub(crate) fn take_outside_here(site: u64) -> Interrupted {
+    let task = world().task();
+    let mask = task.mask.replace(u64::MAX);
+    deliver_outside(site);
+    task.mask.set(mask);
+    mask_changed()
 }
 
 /// Sends a signal to the process.

@@ -157,9 +157,14 @@ pub(crate) fn take_outside() -> u64 {
     }
 }
 
+/// The signals that came from outside since [`take_outside`].
+pub(crate) fn outside() -> u64 {
+    OUTSIDE.load(Relaxed)
+}
+
 /// Whether a signal came from outside since [`take_outside`].
 pub(crate) fn has_outside() -> bool {
-    OUTSIDE.load(Relaxed) != 0
+    outside() != 0
 }
 
 /// The action with which the kernel is to treat a signal for which the program has this one.
