@@ -8,7 +8,6 @@
 use crate::instrument::binary::calls;
 use crate::kernel::{ipc, pass};
 use crate::memory::{kernel_changes, snapshot};
-use crate::state::pending_signals::Information;
 use crate::state::root::root;
 use crate::state::world::on_fiber;
 use crate::sys::channel::header;
@@ -63,18 +62,6 @@ fn processes() -> Processes {
         (0, _) => Processes::Ended,
         _ => Processes::None,
     }
-}
-
-/// How a child that has ended did so, for the signal that reports it.
-pub(crate) fn last_end() -> Option<Information> {
-    let mut info = [0u64; 16];
-    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-    // SAFETY: the kernel writes only to `info`, which has room for a `siginfo_t`.
-    let answer =
-        unsafe { raw::call!(libc::SYS_waitid, libc::P_ALL, 0, info.as_mut_ptr(), flags, 0) };
-    let process = info[2] as i32;
-    (answer == 0 && process != 0)
-        .then(|| Information::of_child(info[1] as i32, process, info[3] as i32))
 }
 
 /// Whether the program has started a process and not waited for it: pipes and sockets may be its, too.

@@ -29,6 +29,7 @@ pub(crate) mod signal_action;
 pub(crate) mod signal_calls;
 pub(crate) mod signal_delivery;
 pub(crate) mod signal_descriptor;
+pub(crate) mod signal_read;
 pub(crate) mod signal_waits;
 pub(crate) mod splices;
 pub(crate) mod syscalls;

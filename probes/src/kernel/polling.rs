@@ -34,7 +34,8 @@ impl Poll {
     }
 }
 
-/// Whether a descriptor is never ready for writing, although the kernel says so of its eventfd.
+/// Whether a descriptor is never ready for writing, although the kernel reports its eventfd as
+/// writable.
 pub(crate) fn is_never_writable(descriptor: u64) -> bool {
     descriptor::is_one(descriptor) || signal_descriptor::is_one(descriptor)
 }

@@ -14,6 +14,7 @@ use crate::schedule::external;
 use crate::schedule::scheduler::point;
 use crate::state::cancellation;
 use crate::state::clock;
+use crate::state::outcome;
 use crate::state::task::Gate;
 use crate::state::task::Interrupted;
 use crate::state::world::world;
@@ -126,6 +127,12 @@ fn wait(
             break -i64::from(libc::EINTR);
         }
         let found = look();
+        if found == -i64::from(libc::EBADF)
+            || waited.iter().any(|one| one.revents & libc::POLLNVAL != 0)
+        {
+            // The kernel would wait on for the file, which is open as long as a task waits for it.
+            outcome::unsupported("a descriptor that was closed while a task waited for it", site);
+        }
         match until {
             _ if found != 0 => break found,
             Some(until) => {

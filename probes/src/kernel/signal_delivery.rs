@@ -8,7 +8,6 @@
 
 use crate::detect::access;
 use crate::instrument::binary::calls;
-use crate::kernel::children;
 use crate::kernel::signal_calls::{action, expect_handler, is_harmless, set_action, visit_action};
 use crate::schedule::scheduler::{self, point};
 use crate::state::end::End;
@@ -283,7 +282,7 @@ pub(crate) fn deliver_outside(site: u64) {
             continue;
         }
         calls::report_unexplored("a signal from outside", "the kernel", site);
-        let of_child = || if signal == libc::SIGCHLD { children::last_end() } else { None };
+        let of_child = || if signal == libc::SIGCHLD { Information::of_child() } else { None };
         arrive(signal, of_child().unwrap_or(Information::BY_PROCESS), site);
     }
 }

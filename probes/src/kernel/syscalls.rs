@@ -8,8 +8,8 @@ use crate::kernel::signal_calls::{last_moment, serve_action, sigaltstack};
 use crate::kernel::timer::descriptor;
 use crate::kernel::{
     children, descriptor_order, direct_calls, exit, file_lock, forks, ipc, messages, opening,
-    output, random, readiness, signal_delivery, signal_descriptor, signal_waits, splices,
-    thread_list, time, transfer,
+    output, random, readiness, signal_delivery, signal_descriptor, signal_read, signal_waits,
+    splices, thread_list, time, transfer,
 };
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
@@ -209,7 +209,7 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
         }
         libc::SYS_getdents64 if thread_list::is_one(args[0]) => thread_list::list(args),
         libc::SYS_signalfd | libc::SYS_signalfd4 => signal_descriptor::create(number, args, site),
-        libc::SYS_read if signal_descriptor::is_one(args[0]) => signal_descriptor::read(args, site),
+        libc::SYS_read if signal_descriptor::is_one(args[0]) => signal_read::read(args, site),
         libc::SYS_readv | libc::SYS_preadv2 if signal_descriptor::is_one(args[0]) => {
             outcome::unsupported("readv of a signalfd", site)
         }
