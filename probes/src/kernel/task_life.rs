@@ -11,8 +11,6 @@ use crate::sys::real::Lazy;
 
 /// Called when a task begins: sets its character tables to those of the current locale.
 pub(crate) extern "C-unwind" fn heddle_task_started() {
-    // SAFETY: all values in this section have this type (`real::find_all`).
-    #[unsafe(link_section = "heddle_real")]
     static CTYPE_INIT: Lazy = Lazy::new(c"__ctype_init", None);
     // SAFETY: glibc exports this function, without arguments, for each new thread to call.
     unsafe {

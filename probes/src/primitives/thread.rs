@@ -17,7 +17,7 @@ use crate::state::world::{MAX_TASKS, on_fiber, world};
 use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::raw;
-use crate::sys::real::{self, real};
+use crate::sys::real::real;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use traces::Operation;
@@ -321,7 +321,6 @@ pub(crate) unsafe fn create(
         task.set_gate(Gate::Open);
         task.set_life(Lifecycle::Alive);
         if number == 1 {
-            real::find_all();
             switch::on_manager(second_task, 0);
         }
         world.created.set(number + 1);

@@ -46,31 +46,9 @@ impl Lazy {
     }
 }
 
-unsafe extern "C" {
-    // The linker's names for the ends of the section `heddle_real`.
-    static __start_heddle_real: u8;
-    static __stop_heddle_real: u8;
-}
-
-/// Looks up all functions that [`real!`] calls. A lookup needs the loader's lock, which another task
-/// may hold while it waits for this one: a destructor that joins a thread.
-pub(crate) fn find_all() {
-    let start = &raw const __start_heddle_real;
-    let end = &raw const __stop_heddle_real;
-    let count = (end as usize - start as usize) / size_of::<Lazy>();
-    // SAFETY: the section consists of values of this type, which are never removed.
-    for function in unsafe { std::slice::from_raw_parts(start.cast::<Lazy>(), count) } {
-        if function.found.load(Relaxed).is_null() {
-            function.found.store(find(function.name, function.version), Relaxed);
-        }
-    }
-}
-
 /// `real!(name(args) as fn(types) -> ret)`: calls the real function.
 macro_rules! real {
     ($name:ident($($arg:expr),* $(,)?) as fn($($type:ty),* $(,)?) -> $ret:ty) => {{
-        // SAFETY: all values in this section have this type (`find_all`).
-        #[unsafe(link_section = "heddle_real")]
         static REAL: $crate::sys::real::Lazy = $crate::sys::real::Lazy::new(
             // SAFETY: `concat!` appends a zero byte, and names contain none.
             unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(
