@@ -98,6 +98,8 @@ pub struct SearchOptions {
     pub spurious: u32,
     /// How late a step may be by the clock of its thread, in nanoseconds; none for any delay.
     pub slack: search::time::Slack,
+    /// How long an execution waits for another process if no thread can run.
+    pub outside_limit: Duration,
     /// The threads that run serially (`--serial`): `T4`, `T4..T9`, a name or a start function.
     pub serial: Vec<String>,
     /// Changes of memory, made in a debugger, that every execution repeats.
@@ -172,6 +174,7 @@ impl Default for SearchOptions {
             max_memory: most_memory(),
             spurious: 0,
             slack: search::time::SLACK,
+            outside_limit: Duration::from_secs(10),
             changes: Vec::new(),
             when: Vec::new(),
             through: Vec::new(),

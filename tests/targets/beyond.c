@@ -465,6 +465,18 @@ static void by_signalfd(void)
     signalfd(-1, &set, 0);
 }
 
+static void signalfd_twice(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    dup(signalfd(-1, &set, 0));
+}
+
+static void by_io_uring(void)
+{
+    syscall(SYS_io_uring_setup, 1, 0);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -506,6 +518,8 @@ static const struct {
     THING(by_timerfd),
     THING(timerfd_twice),
     THING(by_signalfd),
+    THING(signalfd_twice),
+    THING(by_io_uring),
 };
 
 int main(int argc, char **argv)

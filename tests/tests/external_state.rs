@@ -134,3 +134,36 @@ fn a_task_that_waits_for_another_process_is_given_time() {
     assert!(served.join().expect("it served") as u64 >= found.executions);
     await_gone(&program);
 }
+
+/// Explores a program that waits for another process in this way.
+fn waits_outside(limit: &str, way: &[&str]) -> Report {
+    let home = Home::new();
+    build(&home, "waits_outside", "program", &[]);
+    let options = ["--patience", limit, "--max-executions", "1"];
+    explore(&home, &options, &[&["./program"], way].concat()).report()
+}
+
+#[test]
+fn a_peer_that_never_answers_is_named_with_the_call_and_the_descriptor() {
+    let ways = [
+        ("accept", "a wait in accept for descriptor 3 (a socket), which no other process ended"),
+        ("poll", "a wait in poll for descriptor 3 (a socket), which no other process ended"),
+        ("lock", "a wait in flock for the lock of descriptor 3, which no other process ended"),
+        ("child", "a wait for a signal, which no other process ended"),
+    ];
+    for (way, what) in ways {
+        let report = waits_outside("200ms", &[way, "1000"]);
+        assert_eq!(report.verdict, Verdict::Unsupported, "{way}: {report:?}");
+        let bug = &report.bugs[0];
+        assert_eq!(bug.kind, FailureKind::Unsupported, "{way}: {report:?}");
+        assert!(bug.message.contains(what), "{way}: {}", bug.message);
+        assert!(bug.message.contains("--patience"), "{way}: {}", bug.message);
+    }
+}
+
+#[test]
+fn the_signal_of_a_child_is_awaited_up_to_the_limit() {
+    // Longer than the runtime waits without a step.
+    let report = waits_outside("60s", &["child", "4"]);
+    assert!(report.bugs.is_empty() && report.executions == 1, "{report:?}");
+}

@@ -49,7 +49,12 @@ const THINGS: &[(&str, Option<(FailureKind, &str)>)] = &[
     ),
     ("by_timerfd", None),
     ("timerfd_twice", Some((Unsupported, "not supported yet: a second descriptor for a timer"))),
-    ("by_signalfd", Some((Unsupported, "not supported yet: signalfd"))),
+    ("by_signalfd", None),
+    (
+        "signalfd_twice",
+        Some((Unsupported, "not supported yet: a second descriptor for a signalfd")),
+    ),
+    ("by_io_uring", Some((Unsupported, "not supported yet: io_uring: make the program use epoll"))),
 ];
 
 #[test]

@@ -38,6 +38,9 @@ pub struct File {
     /// `--slack`.
     #[serde(deserialize_with = "parse_slack")]
     pub slack: Option<values::SlackChoice>,
+    /// `--patience`.
+    #[serde(rename = "patience", deserialize_with = "parse_duration")]
+    pub outside_limit: Option<Duration>,
     /// `--scratch`.
     #[serde(deserialize_with = "parse_scratch")]
     pub scratch: Option<values::ScratchChoice>,

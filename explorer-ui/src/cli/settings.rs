@@ -141,6 +141,9 @@ impl Settings {
         if let Some(slack) = args.slack.or(file.slack) {
             options.slack = slack.0;
         }
+        if let Some(limit) = args.outside_limit.or(file.outside_limit) {
+            options.outside_limit = limit;
+        }
         if let Some(reset) = args.reset.or(file.reset) {
             (options.reset, options.tracking) = (reset.0, reset.1);
         }

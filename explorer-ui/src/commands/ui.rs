@@ -75,6 +75,7 @@ fn refuse_recorded_options(args: &ProgramArgs) -> Result<(), Problem> {
         ("--max-memory", args.max_memory.is_some()),
         ("--spurious", args.spurious.is_some()),
         ("--slack", args.slack.is_some()),
+        ("--patience", args.outside_limit.is_some()),
         ("--reset", args.reset.is_some()),
         ("--fail-on", args.fail_on.is_some()),
         ("--points", args.points.is_some()),

@@ -55,6 +55,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         memory: job.memory,
         spurious: job.spurious,
         slack: job.slack,
+        outside_limit: job.outside_limit,
         time: Exclusive::new(Time::with_room(MAX_TASKS)),
         watch: job.watch,
         changes: Changes::new(job.changes),

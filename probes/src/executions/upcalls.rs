@@ -4,7 +4,7 @@ use crate::debugger::session;
 use crate::detect::access;
 use crate::executions::own_memory;
 use crate::instrument::{binary, freed_memory};
-use crate::kernel::{alerts, pass};
+use crate::kernel::{alerts, outside, pass, signal_delivery};
 use crate::schedule::interrupt;
 use crate::state::end::End;
 use crate::state::task::Gate;
@@ -49,6 +49,18 @@ impl Upcalls for Runtime {
             interrupt::yield_now();
         }
         may
+    }
+
+    fn deliver_outside(&self) {
+        signal_delivery::deliver_while_parked();
+    }
+
+    fn waits_outside(&self, task: u16) -> bool {
+        outside::is_waiting(task)
+    }
+
+    fn outside_wait(&self, task: u16) -> String {
+        outside::describe(task)
     }
 
     fn program_memory(&self) -> Vec<(u64, u64)> {

@@ -191,7 +191,7 @@ fn end_listed() -> bool {
 
 /// The program is about to start a process, or to make a copy of itself.
 pub(crate) fn about_to_start() {
-    kernel_changes::update_kernel_actions();
+    kernel_changes::expect_children();
     // The new process shares this memory until it begins its program, and has no handler for the faults
     // by which changes are tracked.
     snapshot::allow_all();

@@ -4,6 +4,8 @@
 //! acquire the lock; if that fails the task parks, and the scheduler asks the kernel whether the
 //! lock is free.
 
+use crate::kernel::children;
+use crate::kernel::descriptor_kind::inode;
 use crate::kernel::park::park_at;
 use crate::kernel::pass;
 use crate::state::task::Interrupted;
@@ -78,10 +80,52 @@ fn is_free(wanted: u64) -> bool {
     unsafe { (*(wanted as *const Wanted)).is_free() }
 }
 
+/// Whether only this process can release the lock described at this address.
+fn is_own(wanted: u64) -> bool {
+    // SAFETY: as in `is_free`.
+    let Wanted { number, args } = unsafe { *(wanted as *const Wanted) };
+    // Locks of one process do not conflict with each other if they are the process's own.
+    let kind: &[u8] = match number {
+        libc::SYS_flock => b"FLOCK",
+        _ if args[1] as i32 == libc::F_OFD_SETLKW => b"OFDLCK",
+        _ => return false,
+    };
+    !children::are_there() && has_lock(kind, args[0])
+}
+
+/// Whether this process has a lock of this kind on the file of a descriptor, as far as the kernel lists
+/// them; true if it lists none.
+fn has_lock(kind: &[u8], descriptor: u64) -> bool {
+    let mut text = [0u8; 8192];
+    // SAFETY: the path ends with a zero byte, and the kernel writes only to `text`.
+    let (len, own) = unsafe {
+        let path = c"/proc/locks".as_ptr();
+        let file = raw::call!(libc::SYS_open, path, libc::O_RDONLY | libc::O_CLOEXEC, 0);
+        let len = raw::call!(libc::SYS_read, file, text.as_mut_ptr(), text.len());
+        raw::call!(libc::SYS_close, file);
+        (len.max(0) as usize, raw::call!(libc::SYS_getpid))
+    };
+    let Some((_, inode)) = inode(descriptor).filter(|_| len > 0) else { return true };
+    let is_number = |field: &[u8], number: u64| {
+        std::str::from_utf8(field).is_ok_and(|text| text.parse() == Ok(number))
+    };
+    // A number, the kind, two properties, the process, the file as `major:minor:inode`.
+    text[..len].split(|&byte| byte == b'\n').any(|line| {
+        let mut fields = line.split(|&byte| byte == b' ').filter(|field| !field.is_empty());
+        let of_kind = fields.nth(1).is_some_and(|field| field == kind);
+        let process = fields.nth(2).unwrap_or_default();
+        let file = fields.next().unwrap_or_default();
+        // Locks of open files have no process.
+        of_kind
+            && (process == b"-1" || is_number(process, own as u64))
+            && file.rsplit(|&byte| byte == b':').next().is_some_and(|it| is_number(it, inode))
+    })
+}
+
 /// Serves the call: a scheduling point, then a wait while another holds the lock.
 pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     let wanted = Wanted { number, args };
-    let wait = ExternalWait::new(is_free, &raw const wanted as u64);
+    let wait = ExternalWait::new(is_free, &raw const wanted as u64).private_if(is_own);
     let gate = Gate::FileFree(wait.address());
     loop {
         if !park_at(gate, Operation::Ready, args[0] + 1, Interrupted::UnlessRestarted, site) {

@@ -7,7 +7,7 @@
 
 use crate::detect::access;
 use crate::instrument::binary;
-use crate::kernel::{children, exit, signal_calls};
+use crate::kernel::{children, exit, signal_calls, signal_descriptor};
 use crate::memory::{arena, snapshot, thread_block};
 use crate::state::outcome;
 use crate::state::upcalls;
@@ -125,6 +125,7 @@ fn leave_control(parent: i64) {
     let no_stack =
         libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
     let mask = world.task().mask.get();
+    signal_descriptor::leave_control();
     // SAFETY: the kernel reads locals: the program's own actions and mask.
     unsafe {
         // It ends with the execution that it belongs to.

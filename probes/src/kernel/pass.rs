@@ -108,7 +108,7 @@ pub(crate) fn last_call() -> String {
 
 /// The name of a call that changes state in the kernel.
 pub(crate) fn name(number: i64) -> String {
-    const NAMES: [(i64, &str); 62] = [
+    const NAMES: &[(i64, &str)] = &[
         (libc::SYS_clone, "a function that starts another program"),
         (libc::SYS_write, "write"),
         (libc::SYS_writev, "writev"),
@@ -171,6 +171,19 @@ pub(crate) fn name(number: i64) -> String {
         (libc::SYS_msgget, "msgget"),
         (libc::SYS_semget, "semget"),
         (libc::SYS_shmget, "shmget"),
+        (libc::SYS_poll, "poll"),
+        (libc::SYS_ppoll, "ppoll"),
+        (libc::SYS_select, "select"),
+        (libc::SYS_pselect6, "pselect"),
+        (libc::SYS_epoll_wait, "epoll_wait"),
+        (libc::SYS_epoll_pwait, "epoll_pwait"),
+        (libc::SYS_epoll_pwait2, "epoll_pwait2"),
+        (libc::SYS_connect, "connect"),
+        (libc::SYS_msgrcv, "msgrcv"),
+        (libc::SYS_semop, "semop"),
+        (libc::SYS_semtimedop, "semtimedop"),
+        (libc::SYS_mq_timedreceive, "mq_receive"),
+        (libc::SYS_mq_timedsend, "mq_send"),
     ];
     let known = NAMES.iter().find(|(call, _)| *call == number);
     known.map_or_else(|| format!("system call {number}"), |(_, name)| (*name).to_owned())

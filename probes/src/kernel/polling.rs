@@ -1,8 +1,10 @@
 //! Asks the kernel which descriptors are ready, without waiting.
 
 use crate::kernel::private;
+use crate::kernel::signal_descriptor;
 use crate::kernel::timer::descriptor;
 use crate::state::task::ExternalWait;
+use crate::state::world::world;
 use crate::sys::raw;
 
 /// The arguments of a parked task's poll, on its stack.
@@ -10,17 +12,20 @@ pub(crate) struct Poll {
     /// The address of an array of `pollfd`.
     descriptors: u64,
     count: u64,
+    /// The task that waits.
+    task: u16,
 }
 
 impl Poll {
     /// A poll of these descriptors, which outlive it.
     pub(crate) fn of(descriptors: &mut [libc::pollfd]) -> Poll {
-        Poll { descriptors: descriptors.as_mut_ptr() as u64, count: descriptors.len() as u64 }
+        let (descriptors, count) = (descriptors.as_mut_ptr() as u64, descriptors.len() as u64);
+        Poll { descriptors, count, task: world().current.get() }
     }
 
     /// Whether the poll would return at once.
     pub(crate) fn is_ready(&self) -> bool {
-        ask(self.descriptors, self.count) != 0
+        ask_for(self.task, self.descriptors, self.count) != 0
     }
 
     /// The wait until it is ready.
@@ -29,19 +34,60 @@ impl Poll {
     }
 }
 
-/// The result of a poll that does not wait. The array is the waiter's own, and exists while it is
-/// parked.
+/// Whether a descriptor is never ready for writing, although the kernel reports its eventfd as
+/// writable.
+pub(crate) fn is_never_writable(descriptor: u64) -> bool {
+    descriptor::is_one(descriptor) || signal_descriptor::is_one(descriptor)
+}
+
+/// Whether there may be any such descriptor.
+pub(crate) fn are_any_never_writable() -> bool {
+    descriptor::are_any() || !signal_descriptor::is_clear()
+}
+
+/// The result of a poll by the running task that does not wait.
 pub(crate) fn ask(descriptors: u64, count: u64) -> i64 {
+    ask_for(world().current.get(), descriptors, count)
+}
+
+/// The result of a poll by this task that does not wait. The array is the waiter's own, and exists while
+/// it is parked.
+fn ask_for(task: u16, descriptors: u64, count: u64) -> i64 {
+    signal_descriptor::update(task);
     // SAFETY: the kernel checks the array and returns `EFAULT` if it is not accessible.
     let found = unsafe { raw::call!(libc::SYS_poll, descriptors, count, 0) };
-    if found <= 0 || !descriptor::are_any() {
+    if found <= 0 || !are_any_never_writable() {
         return found;
     }
     // SAFETY: the kernel just wrote to `count` elements there, so the array is mapped and writable,
     // and it belongs to the waiting task, which does not run.
     let all =
         unsafe { std::slice::from_raw_parts_mut(descriptors as *mut libc::pollfd, count as usize) };
-    descriptor::correct(all, found)
+    correct(all, found)
+}
+
+/// Events that such a descriptor never reports.
+const WRITABLE: i16 = libc::POLLOUT | libc::POLLWRNORM | libc::POLLWRBAND;
+
+/// Removes from a poll's result what does not hold for descriptors that are never writable; returns the
+/// corrected number of descriptors.
+fn correct(all: &mut [libc::pollfd], found: i64) -> i64 {
+    let mut left = found;
+    for one in all.iter_mut().filter(|one| one.revents & WRITABLE != 0) {
+        if is_never_writable(one.fd as u64) {
+            one.revents &= !WRITABLE;
+            left -= i64::from(one.revents == 0);
+        }
+    }
+    left
+}
+
+/// The event of an `epoll_ctl` call for such a descriptor, without the events for writing.
+pub(crate) fn without_writing(event: u64) -> libc::epoll_event {
+    // SAFETY: the caller of `epoll_ctl` passes a valid event, which need not be aligned.
+    let mut event = unsafe { (event as *const libc::epoll_event).read_unaligned() };
+    event.events &= !(WRITABLE as u32);
+    event
 }
 
 /// Whether the poll at this address would return at once. The scheduler calls this for each parked

@@ -5,14 +5,16 @@
 //! the clock advances. If a descriptor is ready at the call, there is no scheduling point.
 
 use crate::kernel::park::park_at;
-use crate::kernel::polling::{Poll, ask};
+use crate::kernel::polling::{Poll, are_any_never_writable, ask, is_never_writable};
 use crate::kernel::signal_delivery;
+use crate::kernel::signal_descriptor;
 use crate::kernel::timer::descriptor;
 use crate::primitives::cancel;
 use crate::schedule::external;
 use crate::schedule::scheduler::point;
 use crate::state::cancellation;
 use crate::state::clock;
+use crate::state::outcome;
 use crate::state::task::Gate;
 use crate::state::task::Interrupted;
 use crate::state::world::world;
@@ -125,6 +127,12 @@ fn wait(
             break -i64::from(libc::EINTR);
         }
         let found = look();
+        if found == -i64::from(libc::EBADF)
+            || waited.iter().any(|one| one.revents & libc::POLLNVAL != 0)
+        {
+            // The kernel would wait on for the file, which is open as long as a task waits for it.
+            outcome::unsupported("a descriptor that was closed while a task waited for it", site);
+        }
         match until {
             _ if found != 0 => break found,
             Some(until) => {
@@ -235,18 +243,19 @@ pub(crate) fn select(number: i64, args: [u64; 6], site: u64) -> i64 {
                 to.copy_from_slice(&set[..words]);
             }
         }
+        signal_descriptor::update(world().current.get());
         // SAFETY: the kernel checks the program's sets, and only reads the local `timespec`.
         let found = unsafe {
             raw::call!(libc::SYS_pselect6, count, sets[0], sets[1], sets[2], &raw const timespec, 0)
         };
         let writable = sets[1];
-        if found <= 0 || writable == 0 || !descriptor::are_any() {
+        if found <= 0 || writable == 0 || !are_any_never_writable() {
             return found;
         }
         // SAFETY: as above.
         let writable = unsafe { std::slice::from_raw_parts_mut(writable as *mut u64, words) };
         let mut left = found;
-        for descriptor in (0..count).filter(|&one| descriptor::is_one(one)) {
+        for descriptor in (0..count).filter(|&one| is_never_writable(one)) {
             let (word, bit) = (descriptor as usize / 64, 1 << (descriptor % 64));
             left -= i64::from(writable[word] & bit != 0);
             writable[word] &= !bit;
@@ -268,7 +277,10 @@ pub(crate) fn epoll_wait(number: i64, args: [u64; 6], site: u64) -> i64 {
     };
     let mask = if number == libc::SYS_epoll_wait { None } else { mask_at(mask) };
     let mut one = [libc::pollfd { fd: epoll as i32, events: libc::POLLIN, revents: 0 }];
-    // SAFETY: the kernel checks the program's array of events.
-    let look = || unsafe { raw::call!(libc::SYS_epoll_wait, epoll, events, most, 0) };
+    let look = || {
+        signal_descriptor::update(world().current.get());
+        // SAFETY: the kernel checks the program's array of events.
+        unsafe { raw::call!(libc::SYS_epoll_wait, epoll, events, most, 0) }
+    };
     wait(&mut one, limit, mask, site, look)
 }

@@ -20,7 +20,7 @@ use crate::state::world::{on_fiber, world};
 use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
-use crate::sys::signals::{Action, take_outside};
+use crate::sys::signals::{Action, outside, take_outside};
 use crate::sys::stops;
 use std::ffi::c_int;
 use traces::{FailureKind, Operation};
@@ -265,6 +265,12 @@ pub(crate) fn arrive(signal: i32, information: Information, site: u64) {
     }
 }
 
+/// Whether the kernel discards a signal for the process whose default is to do nothing: it looks at the
+/// mask of the main thread only.
+fn is_discarded(signal: i32) -> bool {
+    action(signal).handler == libc::SIG_DFL as u64 && world().tasks[0].mask.get() & bit(signal) == 0
+}
+
 /// Delivers the signals that the kernel or another process sent. They arrive at a moment that no choice
 /// determines, so the search cannot claim every schedule.
 pub(crate) fn deliver_outside(site: u64) {
@@ -272,9 +278,33 @@ pub(crate) fn deliver_outside(site: u64) {
     while signals != 0 {
         let signal = signals.trailing_zeros() as i32 + 1;
         signals &= signals - 1;
+        if signal == libc::SIGCHLD && is_discarded(signal) {
+            continue;
+        }
         calls::report_unexplored("a signal from outside", "the kernel", site);
-        arrive(signal, Information::BY_PROCESS, site);
+        let of_child = || if signal == libc::SIGCHLD { Information::of_child() } else { None };
+        arrive(signal, of_child().unwrap_or(Information::BY_PROCESS), site);
     }
+}
+
+/// The same where no task is enabled. Only signals that all tasks block are delivered: they are pending
+/// from then on, and no handler has to run.
+pub(crate) fn deliver_while_parked() {
+    let (world, signals) = (world(), outside());
+    let blocks = |number| signals & !world.tasks[usize::from(number)].mask.get() == 0;
+    if signals != 0 && world.alive().all(blocks) {
+        deliver_outside(world.task().site.get());
+    }
+}
+
+/// The running task waits for signals: delivers those of other processes. Returns the same as
+/// [`handle_all`].
+pub(crate) fn take_outside_here(site: u64) -> Interrupted {
+    let task = world().task();
+    let mask = task.mask.replace(u64::MAX);
+    deliver_outside(site);
+    task.mask.set(mask);
+    mask_changed()
 }
 
 /// Sends a signal to the process.

@@ -1,13 +1,13 @@
 //! Waits for signals.
 
 use crate::kernel::children;
-use crate::kernel::signal_calls::action;
-use crate::kernel::signal_delivery::{answer, deliver_outside, mask_changed, pending};
+use crate::kernel::signal_delivery::{answer, deliver_outside, mask_changed, take_outside_here};
 use crate::primitives::cancel;
+use crate::schedule::external;
+use crate::state::cancellation;
 use crate::state::clock;
-use crate::state::outcome;
 use crate::state::pending_signals;
-use crate::state::task::{Gate, Interrupted};
+use crate::state::task::{ExternalWait, Gate, Interrupted};
 use crate::state::world::{on_fiber, world};
 use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
@@ -18,10 +18,55 @@ use traces::Operation;
 
 /// The running task is about to wait for a signal, which a child may send: whether the child was faster decides
 /// nothing.
-fn await_children(site: u64) {
+pub(super) fn await_children(site: u64) {
     if children::are_there() {
         children::give_time(has_outside);
         deliver_outside(site);
+    }
+}
+
+/// Signals that a task waits for, on its stack; it also waits for any that a child sends.
+struct Awaited {
+    task: u16,
+    signals: u64,
+}
+
+/// Whether one is there. The scheduler calls this.
+fn has_come(awaited: u64) -> bool {
+    // SAFETY: the address is that of an `Awaited` on the stack of a task that is parked in `wait`.
+    let awaited = unsafe { &*(awaited as *const Awaited) };
+    has_outside()
+        || pending_signals::any(&world().tasks[usize::from(awaited.task)], awaited.signals)
+}
+
+/// Waits at `gate` until one of these signals is pending or a handler has run; false in the latter case.
+fn wait(signals: u64, gate: Gate, site: u64) -> bool {
+    let task = world().task();
+    loop {
+        let outside = children::are_there() && gate != Gate::Open;
+        let awaited = Awaited { task: world().current.get(), signals };
+        let from_children = ExternalWait::new(has_come, &raw const awaited as u64);
+        task.interrupts.set(Interrupted::Always);
+        match outside {
+            true => external::wait(|| {
+                let gate = Gate::Ready(from_children.address());
+                cancel::point(Operation::SignalWait, 0, site, gate);
+            }),
+            false => cancel::point(Operation::SignalWait, 0, site, gate),
+        }
+        task.interrupts.set(Interrupted::Never);
+        if task.interrupted.replace(false) {
+            return false;
+        }
+        if cancellation::is_at_point(task) && cancellation::is_due() {
+            return true;
+        }
+        if outside && take_outside_here(site) != Interrupted::Never {
+            return false;
+        }
+        if !outside || pending_signals::any(task, signals) {
+            return true;
+        }
     }
 }
 
@@ -32,19 +77,8 @@ pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
         return -i64::from(libc::EINVAL);
     }
     await_children(site);
-    let of_children = 1 << (libc::SIGCHLD - 1);
-    if timeout == 0
-        && children::are_there()
-        && set & of_children != 0
-        && pending() & of_children == 0
-        && action(libc::SIGCHLD).handler == libc::SIG_DFL as u64
-    {
-        // The kernel discards it.
-        outcome::unsupported("a wait for SIGCHLD without a handler", site);
-    }
     let task = world().task();
     let gate = if timeout == 0 { Gate::Signalled(set) } else { Gate::Open };
-    task.interrupts.set(Interrupted::Always);
     let until = match timeout {
         0 => 0,
         _ => clock::now().saturating_add(clock::nanoseconds(timeout)),
@@ -53,10 +87,9 @@ pub(crate) fn wait_for(set: u64, info: u64, timeout: u64, site: u64) -> i64 {
         clock::limit_monotonic(until);
         task.limited_wait.set(set);
     }
-    cancel::point(Operation::SignalWait, 0, site, gate);
-    task.interrupts.set(Interrupted::Never);
+    let has_come = wait(set, gate, site);
     cancel::act_if_due();
-    if task.interrupted.replace(false) {
+    if !has_come {
         return -i64::from(libc::EINTR);
     }
     if let Some((signal, information)) = pending_signals::take_any(set) {
@@ -87,10 +120,7 @@ pub(crate) fn suspend(mask: u64, site: u64) -> i64 {
         mask_changed();
         return -i64::from(libc::EINTR);
     }
-    task.interrupts.set(Interrupted::Always);
-    cancel::point(Operation::SignalWait, 0, site, Gate::NEVER);
-    task.interrupts.set(Interrupted::Never);
-    task.interrupted.set(false);
+    wait(0, Gate::NEVER, site);
     task.mask.set(before);
     task.masked_outside.set(outside);
     cancel::act_if_due();

@@ -3,11 +3,13 @@
 
 use crate::detect::access;
 use crate::kernel::pass::{is_second_name, pass};
+use crate::kernel::polling::{is_never_writable, without_writing};
 use crate::kernel::signal_calls::{last_moment, serve_action, sigaltstack};
 use crate::kernel::timer::descriptor;
 use crate::kernel::{
     children, descriptor_order, direct_calls, exit, file_lock, forks, ipc, messages, opening,
-    output, random, readiness, signal_delivery, signal_waits, splices, thread_list, time, transfer,
+    output, random, readiness, signal_delivery, signal_descriptor, signal_read, signal_waits,
+    splices, thread_list, time, transfer,
 };
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
@@ -40,6 +42,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         cancel::begin();
     }
     world().task().served.set(site);
+    world().task().call.set(number);
     yield_if_many(site);
     direct_calls::observe(number, args, site);
     let order = descriptor_order::of(number, args);
@@ -193,11 +196,23 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
         {
             outcome::unsupported("a second descriptor for a timer", site)
         }
+        libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 | libc::SYS_fcntl
+            if is_second_name(number, args) && signal_descriptor::is_one(args[0]) =>
+        {
+            outcome::unsupported("a second descriptor for a signalfd", site)
+        }
         libc::SYS_close | libc::SYS_dup2 | libc::SYS_dup3 => {
-            descriptor::closed(args[usize::from(number != libc::SYS_close)], site);
+            let closed = args[usize::from(number != libc::SYS_close)];
+            descriptor::closed(closed, site);
+            signal_descriptor::closed(closed);
             pass(number, args)
         }
         libc::SYS_getdents64 if thread_list::is_one(args[0]) => thread_list::list(args),
+        libc::SYS_signalfd | libc::SYS_signalfd4 => signal_descriptor::create(number, args, site),
+        libc::SYS_read if signal_descriptor::is_one(args[0]) => signal_read::read(args, site),
+        libc::SYS_readv | libc::SYS_preadv2 if signal_descriptor::is_one(args[0]) => {
+            outcome::unsupported("readv of a signalfd", site)
+        }
         libc::SYS_timerfd_create => descriptor::create(args[0], args[1]),
         libc::SYS_timerfd_settime => descriptor::set_time(args, site),
         libc::SYS_timerfd_gettime => descriptor::get_time(args, site),
@@ -230,12 +245,12 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
         }
         libc::SYS_execve | libc::SYS_execveat => forks::execute(number, args, site),
         libc::SYS_wait4 | libc::SYS_waitid => ipc::child(number, args, site),
-        libc::SYS_write | libc::SYS_writev if descriptor::is_one(args[0]) => error(libc::EINVAL),
+        libc::SYS_write | libc::SYS_writev if is_never_writable(args[0]) => error(libc::EINVAL),
         libc::SYS_write | libc::SYS_writev | libc::SYS_sendto | libc::SYS_sendmsg => {
             transfer::send(number, args, site)
         }
-        libc::SYS_epoll_ctl if args[3] != 0 && descriptor::is_one(args[2]) => {
-            let event = descriptor::without_writing(args[3]);
+        libc::SYS_epoll_ctl if args[3] != 0 && is_never_writable(args[2]) => {
+            let event = without_writing(args[3]);
             pass(number, [args[0], args[1], args[2], &raw const event as u64, 0, 0])
         }
         libc::SYS_mmap if kernel_changes::is_too_much(number, args) => error(libc::ENOMEM),
@@ -272,9 +287,10 @@ fn refused(number: i64, args: [u64; 6]) -> Option<&'static str> {
         libc::SYS_timer_create => "timer_create",
         libc::SYS_setitimer => "setitimer",
         libc::SYS_alarm => "alarm",
-        libc::SYS_signalfd | libc::SYS_signalfd4 => "signalfd",
-        libc::SYS_io_uring_setup | libc::SYS_io_uring_enter => "io_uring",
-        libc::SYS_io_getevents => "io_getevents",
+        libc::SYS_io_uring_setup | libc::SYS_io_uring_enter => {
+            "io_uring: make the program use epoll, or read and write (UV_USE_IO_URING=0 with libuv)"
+        }
+        libc::SYS_io_getevents => "io_getevents: make the program use pread and pwrite in threads",
         libc::SYS_userfaultfd => "userfaultfd",
         libc::SYS_modify_ldt => "modify_ldt",
         libc::SYS_arch_prctl => "arch_prctl",

@@ -201,7 +201,7 @@ pub(crate) fn serve_action(args: [u64; 6]) -> i64 {
         if args[1] != 0 {
             known.now = *(args[1] as *const Action);
             LEDGER.used.set(true);
-            let behind = signals::for_kernel(known.now) != known.kernel;
+            let behind = signals::for_kernel(signal, known.now) != known.kernel;
             LEDGER.behind.set(LEDGER.behind.get() || behind);
         }
         if args[2] != 0 {
@@ -212,6 +212,15 @@ pub(crate) fn serve_action(args: [u64; 6]) -> i64 {
     0
 }
 
+/// The program is about to start a process, whose end the kernel reports by `SIGCHLD`.
+pub(crate) fn expect_children() {
+    let slot = &LEDGER.signals[libc::SIGCHLD as usize];
+    slot.set(Some(known(libc::SIGCHLD as usize)));
+    LEDGER.used.set(true);
+    LEDGER.behind.set(true);
+    update_kernel_actions();
+}
+
 /// Passes changed actions to the kernel, before anything that may cause a signal.
 pub(crate) fn update_kernel_actions() {
     if !LEDGER.behind.replace(false) {
@@ -219,7 +228,7 @@ pub(crate) fn update_kernel_actions() {
     }
     for (signal, slot) in LEDGER.signals.iter().enumerate() {
         let Some(known) = slot.get() else { continue };
-        let kernel = signals::for_kernel(known.now);
+        let kernel = signals::for_kernel(signal as i32, known.now);
         if kernel != known.kernel {
             // SAFETY: the kernel reads an action from a local. Its handler is the runtime's.
             unsafe {
@@ -272,11 +281,11 @@ pub(crate) fn restore() {
             }
         }
     }
-    for slot in &LEDGER.signals {
+    for (signal, slot) in LEDGER.signals.iter().enumerate() {
         if let Some(known) = slot.get() {
             // The kernel keeps its action: most programs will set the same one again.
             slot.set(Some(Known { now: known.first, ..known }));
-            let behind = signals::for_kernel(known.first) != known.kernel;
+            let behind = signals::for_kernel(signal as i32, known.first) != known.kernel;
             LEDGER.behind.set(LEDGER.behind.get() || behind);
         }
     }

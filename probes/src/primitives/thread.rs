@@ -215,6 +215,29 @@ impl Given {
     }
 }
 
+/// Whether the kernel could give a thread the policy and the priority that its attributes ask for.
+///
+/// # Safety
+/// `attributes` is null or a valid `pthread_attr_t`.
+unsafe fn is_schedulable(attributes: *const c_void) -> bool {
+    const EXPLICIT: c_int = 1;
+    let (mut how, mut policy, mut priority) = (0, 0, 0);
+    if attributes.is_null() {
+        return true;
+    }
+    real!(pthread_attr_getinheritsched(attributes, &raw mut how)
+        as fn(*const c_void, *mut c_int) -> c_int);
+    real!(pthread_attr_getschedpolicy(attributes, &raw mut policy)
+        as fn(*const c_void, *mut c_int) -> c_int);
+    real!(pthread_attr_getschedparam(attributes, &raw mut priority)
+        as fn(*const c_void, *mut c_int) -> c_int);
+    let may_be = match policy {
+        libc::SCHED_FIFO | libc::SCHED_RR => 1..=99,
+        _ => 0..=0,
+    };
+    how != EXPLICIT || may_be.contains(&priority)
+}
+
 /// Gives a new thread the scheduling policy and priority of its attributes, or of its creator. They
 /// have no effect on scheduling here; the program can only read them back. Returns those of the attributes.
 ///
@@ -262,6 +285,10 @@ pub(crate) unsafe fn create(
     // SAFETY: the program passed the attributes to `pthread_create`, which requires null or a valid
     // object.
     let Ok(given) = (unsafe { Given::by(attributes) }) else { return libc::EINVAL };
+    // SAFETY: as above.
+    if !unsafe { is_schedulable(attributes) } {
+        return libc::EINVAL;
+    }
     // SAFETY: as above.
     let Some(stack) = (unsafe { stack_for(attributes) }) else { return libc::EAGAIN };
     let Some(block) = take_block(world.tid(number)) else { return libc::EAGAIN };

@@ -203,12 +203,14 @@ pub(crate) fn stuck_at(
 /// No task is enabled.
 pub(crate) fn deadlock() -> ! {
     let world = world();
-    let outside =
-        world.alive().find(|&number| external::is_outside(&world.tasks[usize::from(number)]));
     let cycle = cycle();
     let members: Vec<u16> = if cycle.is_empty() { world.alive().collect() } else { cycle.clone() };
-    if let Some(task) = outside {
-        let what = "waits for input that only another process can provide".to_owned();
+    if let Some((task, wait)) = external::first_wait() {
+        let limit = traces::seconds(external::limit());
+        let what = format!(
+            "a {wait}, which no other process ended within {limit}: start that process first, or give it \
+             more time with --patience"
+        );
         stuck(FailureKind::Unsupported, task, &members, &[], what);
     }
     check_taken(&members);

@@ -2,9 +2,12 @@
 
 use crate::state::root::root;
 use crate::state::task::{ExternalWait, Gate, Task};
+use crate::state::upcalls;
 use crate::state::world::world;
+use crate::sys::channel::header;
 use crate::sys::raw;
 use search::PrefixReplay;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Runs `point`, in which the task waits for something that another process may provide.
 pub(crate) fn wait(point: impl FnOnce()) {
@@ -19,20 +22,22 @@ pub(crate) fn wait(point: impl FnOnce()) {
 /// Whether a task waits for a descriptor that another process may make ready.
 pub(crate) fn is_outside(task: &Task) -> bool {
     // SAFETY: the gate has the address of a wait on the stack of the task, which is parked in it.
-    matches!(task.gate(), Gate::Ready(wait) if !unsafe { ExternalWait::is_private(wait) })
+    matches!(task.gate(), Gate::Ready(wait) | Gate::FileFree(wait) if !unsafe { ExternalWait::is_private(wait) })
 }
 
 /// Whether another process may end the wait of a task.
-fn may_end(task: &Task) -> bool {
-    matches!(task.gate(), Gate::FileFree(_)) || is_outside(task)
+fn may_end(number: u16) -> bool {
+    upcalls::get().waits_outside(number)
 }
 
-/// If a task may have to wait for another process, or no task is enabled, the runtime polls this
-/// many times, with this pause before each poll, before it accepts that: one second in all.
+/// If no task is enabled, or a task may have to wait for another process, the runtime polls with this
+/// pause before each poll.
+const PAUSE_MILLISECONDS: u32 = 2;
+const PAUSE: libc::timespec =
+    libc::timespec { tv_sec: 0, tv_nsec: PAUSE_MILLISECONDS as i64 * 1_000_000 };
+/// The most polls where other tasks could run: one second.
 const MOST_POLLS: u32 = 500;
-const PAUSE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 2_000_000 };
-/// After this many waits of a second in vain, the runtime no longer waits: the program behaves that
-/// way.
+/// After this many waits in vain, the runtime no longer waits: the program behaves that way.
 const MOST_TIMEOUTS: u32 = 8;
 
 /// Whether to determine the enabled tasks again after a pause. That is so if a task waits for
@@ -44,24 +49,45 @@ pub(crate) fn may_change(count: usize, digest: u32) -> bool {
     let root = root();
     let is_unexpected = count == 0
         || root.strategy.borrow().expected_digest().is_some_and(|expected| expected != digest);
-    let mut polls = root.external_polls.borrow();
     if !is_unexpected {
         // The expected input arrived during the wait.
-        polls.count = 0;
+        root.external_polls.borrow().count = 0;
         return false;
     }
-    if count == 0 && !world().alive().any(|number| may_end(&world().tasks[usize::from(number)])) {
+    if count == 0 && !world().alive().any(may_end) {
         // Only this process could end the waits, and it cannot.
         return false;
     }
-    if polls.timeouts >= MOST_TIMEOUTS || polls.count >= MOST_POLLS {
-        polls.timeouts += u32::from(polls.count >= MOST_POLLS);
+    let most = match count {
+        0 => root.outside_limit.div_ceil(PAUSE_MILLISECONDS),
+        _ => MOST_POLLS,
+    };
+    let mut polls = root.external_polls.borrow();
+    if polls.timeouts >= MOST_TIMEOUTS || polls.count >= most {
+        polls.timeouts += u32::from(polls.count >= most);
         polls.count = 0;
         return false;
     }
     polls.count += 1;
+    drop(polls);
+    // To the watchdog, the wait is progress: its length is limited.
+    header().heartbeat.fetch_add(1, Relaxed);
     let pause = PAUSE;
     // SAFETY: the kernel only reads the local `pause`.
     unsafe { raw::call!(libc::SYS_nanosleep, &raw const pause, 0) };
+    if count == 0 {
+        upcalls::get().deliver_outside();
+    }
     true
+}
+
+/// The first task that waits for another process, and what it waits for.
+pub(crate) fn first_wait() -> Option<(u16, String)> {
+    let task = world().alive().find(|&number| may_end(number))?;
+    Some((task, upcalls::get().outside_wait(task)))
+}
+
+/// How long an execution waits for another process, in nanoseconds.
+pub(crate) fn limit() -> u64 {
+    u64::from(root().outside_limit) * 1_000_000
 }

@@ -23,6 +23,19 @@ impl Information {
     /// A signal sent by `pthread_kill` or `raise`.
     pub(crate) const BY_TASK: Information = Information { code: libc::SI_TKILL, value: 0 };
 
+    /// The signal of a child that has ended: how (`CLD_EXITED` and the like), which, and its status; none
+    /// if no child has.
+    pub(crate) fn of_child() -> Option<Information> {
+        let mut info = [0u64; 16];
+        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: the kernel writes only to `info`, which has room for a `siginfo_t`.
+        let answer =
+            unsafe { raw::call!(libc::SYS_waitid, libc::P_ALL, 0, info.as_mut_ptr(), flags, 0) };
+        let (code, process, status) = (info[1] as i32, info[2] as u32, info[3] as u32);
+        let value = u64::from(process) | u64::from(status) << 32;
+        (answer == 0 && process != 0).then_some(Information { code, value })
+    }
+
     /// A signal sent by a timer, with its value.
     pub(crate) fn of_timer(value: u64) -> Information {
         Information { code: libc::SI_TIMER, value }
@@ -48,6 +61,12 @@ impl Information {
             if matches!(self.code, libc::SI_USER | libc::SI_TKILL | libc::SI_QUEUE) {
                 halves.add(4).write(raw::call!(libc::SYS_getpid) as i32);
                 halves.add(5).write(raw::call!(libc::SYS_getuid) as i32);
+            }
+            if signal == libc::SIGCHLD && self.code > 0 {
+                halves.add(4).write(self.value as i32);
+                halves.add(5).write(raw::call!(libc::SYS_getuid) as i32);
+                halves.add(6).write((self.value >> 32) as i32);
+                return;
             }
             words.add(3).write(self.value);
         }

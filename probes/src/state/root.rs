@@ -195,6 +195,8 @@ pub(crate) struct Root {
     pub(crate) spurious: u32,
     /// How late a step may be by its task's clock; none for any delay.
     pub(crate) slack: search::time::Slack,
+    /// How long an execution waits for another process if no task can run, in milliseconds.
+    pub(crate) outside_limit: u32,
     /// The clocks of the current execution.
     pub(crate) time: Exclusive<Time>,
     /// The heap block whose allocation and release are recorded with stacks.

@@ -268,6 +268,8 @@ pub(crate) struct Task {
     pub(crate) scheduling: Cell<(i32, i32)>,
     /// The site of the system call that it made last.
     pub(crate) served: Cell<u64>,
+    /// The number of that call.
+    pub(crate) call: Cell<i64>,
 }
 
 impl Task {
@@ -333,6 +335,7 @@ impl Task {
         not_due: Cell::new(false),
         steps: Cell::new(0),
         served: Cell::new(0),
+        call: Cell::new(-1),
         nice: Cell::new(None),
         scheduling: Cell::new((libc::SCHED_OTHER, 0)),
     };
@@ -451,6 +454,7 @@ impl Task {
             nice,
             scheduling,
             served,
+            call,
         } = other;
         self.set_life(life.get());
         self.set_gate(gate.get());
@@ -511,5 +515,6 @@ impl Task {
         self.nice.set(nice.get());
         self.scheduling.set(scheduling.get());
         self.served.set(served.get());
+        self.call.set(call.get());
     }
 }

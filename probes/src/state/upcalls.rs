@@ -25,6 +25,12 @@ pub(crate) trait Upcalls {
     fn task_alerted(&self, operation: Operation, object: u64, site: u64, gate: Gate);
     /// The running task has reached no scheduling point for long: whether it yielded to another task.
     fn yields(&self) -> bool;
+    /// All tasks are parked: delivers the signals that other processes sent.
+    fn deliver_outside(&self);
+    /// Whether a parked task waits for something that another process may provide.
+    fn waits_outside(&self, task: u16) -> bool;
+    /// What that is, for a message.
+    fn outside_wait(&self, task: u16) -> String;
     /// The program's writable memory, except its heap and the tasks' stacks.
     fn program_memory(&self) -> Vec<(u64, u64)>;
 }
@@ -41,6 +47,13 @@ impl Upcalls for Unregistered {
     fn task_alerted(&self, _: Operation, _: u64, _: u64, _: Gate) {}
     fn yields(&self) -> bool {
         false
+    }
+    fn deliver_outside(&self) {}
+    fn waits_outside(&self, _: u16) -> bool {
+        false
+    }
+    fn outside_wait(&self, _: u16) -> String {
+        String::new()
     }
     fn program_memory(&self) -> Vec<(u64, u64)> {
         Vec::new()

@@ -157,23 +157,35 @@ pub(crate) fn take_outside() -> u64 {
     }
 }
 
+/// The signals that came from outside since [`take_outside`].
+pub(crate) fn outside() -> u64 {
+    OUTSIDE.load(Relaxed)
+}
+
 /// Whether a signal came from outside since [`take_outside`].
 pub(crate) fn has_outside() -> bool {
-    OUTSIDE.load(Relaxed) != 0
+    outside() != 0
 }
 
 /// The action with which the kernel is to treat a signal for which the program has this one.
-pub(crate) fn for_kernel(action: Action) -> Action {
+pub(crate) fn for_kernel(signal: i32, action: Action) -> Action {
     const DEFAULT: u64 = libc::SIG_DFL as u64;
     const IGNORED: u64 = libc::SIG_IGN as u64;
     match action.handler {
+        // The kernel would discard it although a task that blocks it may wait for it.
+        DEFAULT if signal == libc::SIGCHLD => for_runtime(),
         DEFAULT | IGNORED => action,
-        _ => Action {
-            handler: arrives as extern "C" fn(i32) as usize as u64,
-            flags: (libc::SA_ONSTACK | libc::SA_RESTART) as u64 | SA_RESTORER,
-            restorer: heddle_restorer as *const () as u64,
-            mask: u64::MAX,
-        },
+        _ => for_runtime(),
+    }
+}
+
+/// The action by which the runtime notes a signal.
+fn for_runtime() -> Action {
+    Action {
+        handler: arrives as extern "C" fn(i32) as usize as u64,
+        flags: (libc::SA_ONSTACK | libc::SA_RESTART) as u64 | SA_RESTORER,
+        restorer: heddle_restorer as *const () as u64,
+        mask: u64::MAX,
     }
 }
 

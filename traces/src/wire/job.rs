@@ -192,6 +192,8 @@ pub struct Job {
     pub spurious: u32,
     /// How late a step may be by the clock of its task, in nanoseconds; none for any delay.
     pub slack: Option<u64>,
+    /// How long the execution waits for another process if no task can run, in milliseconds.
+    pub outside_limit: u32,
     /// Where tasks may be preempted.
     pub scope: PreemptionScope,
     /// Record the events of the program's heap block with this ordinal, with stacks.

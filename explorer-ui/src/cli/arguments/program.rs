@@ -6,6 +6,7 @@
 
 use clap::Args;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// How the target is run and instrumented: the options that `explore`, `run` and `ui` share.
 #[derive(Debug, Clone, Default, Args)]
@@ -25,6 +26,10 @@ pub struct ProgramArgs {
     /// limits and timers expire in the order of their deadlines, but for that much [1s]
     #[arg(long, value_parser = crate::cli::values::slack, value_name = "TIME", allow_negative_numbers = true)]
     pub slack: Option<crate::cli::values::SlackChoice>,
+    /// How long to wait for another process if no thread can run otherwise, in real time (500ms, 10s,
+    /// 5m); then the execution ends as `unsupported` [10s]
+    #[arg(long = "patience", value_parser = crate::cli::values::duration, value_name = "TIME")]
+    pub outside_limit: Option<Duration>,
     /// Seed of the random number generator [0]
     #[arg(long, value_parser = crate::cli::values::seed, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,

@@ -30,34 +30,10 @@ pub(crate) fn is_one(descriptor: u64) -> bool {
     of(descriptor).is_some()
 }
 
-/// Events that a timer's descriptor never reports: it is not writable.
-const WRITABLE: i16 = libc::POLLOUT | libc::POLLWRNORM | libc::POLLWRBAND;
-
 /// Whether any timer has a descriptor.
 pub(crate) fn are_any() -> bool {
     let is_one = |setup: Setup| matches!(setup.notice, Notice::Descriptor(_));
     TIMERS.0.iter().any(|timer| timer.setup.get().is_some_and(is_one))
-}
-
-/// Removes from a poll's result what does not hold for timers; returns the corrected number of
-/// descriptors.
-pub(crate) fn correct(all: &mut [libc::pollfd], found: i64) -> i64 {
-    let mut left = found;
-    for one in all.iter_mut().filter(|one| one.revents & WRITABLE != 0) {
-        if is_one(one.fd as u64) {
-            one.revents &= !WRITABLE;
-            left -= i64::from(one.revents == 0);
-        }
-    }
-    left
-}
-
-/// The event of an `epoll_ctl` call for a timer's descriptor, without the events for writing.
-pub(crate) fn without_writing(event: u64) -> libc::epoll_event {
-    // SAFETY: the caller of `epoll_ctl` passes a valid event, which need not be aligned.
-    let mut event = unsafe { (event as *const libc::epoll_event).read_unaligned() };
-    event.events &= !(WRITABLE as u32);
-    event
 }
 
 /// The system call `timerfd_create`.

@@ -90,6 +90,7 @@ pub(crate) fn single_job(options: &SearchOptions) -> Job {
         memory: options.max_memory,
         spurious: options.spurious,
         slack: options.slack,
+        outside_limit: u32::try_from(options.outside_limit.as_millis()).unwrap_or(u32::MAX),
         scope: PreemptionScope::default(),
         watch: None,
         changes: options.changes.clone(),

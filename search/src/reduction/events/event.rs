@@ -139,7 +139,11 @@ impl Event {
             O::WriteWake => self.touch(object, Access::Lock),
             O::Cancel => self.touch(CANCELLED | object.saturating_sub(1), Access::Write),
             // A signal to the process may be delivered to any task.
-            O::Kill | O::Handler | O::SignalWait => self.touch(SIGNALS, Access::Write),
+            // A descriptor may report it (`signalfd`).
+            O::Kill | O::Handler | O::SignalWait => {
+                self.touch(SIGNALS, Access::Write);
+                self.touch(DESCRIPTORS, Access::Write);
+            }
             // The object may be a descriptor that reports the timer.
             O::Timer | O::TimerSet => {
                 self.touch(SIGNALS, Access::Write);

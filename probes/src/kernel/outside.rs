@@ -1,0 +1,43 @@
+//! What parked tasks wait for that only another process can provide, for messages and for the scheduler.
+
+use crate::kernel::children;
+use crate::kernel::descriptor_kind::{Kind, kind};
+use crate::kernel::pass;
+use crate::schedule::external;
+use crate::state::task::{Gate, Task};
+use crate::state::world::world;
+use traces::Operation;
+
+/// Whether a parked task waits for something that another process may provide.
+pub(crate) fn is_waiting(task: u16) -> bool {
+    let task = &world().tasks[usize::from(task)];
+    external::is_outside(task) || is_for_signal(task)
+}
+
+/// Whether the task waits for a signal, which a process that the program started may send.
+fn is_for_signal(task: &Task) -> bool {
+    task.operation.get() == Operation::SignalWait && children::are_there()
+}
+
+/// What that is, with the call.
+pub(crate) fn describe(task: u16) -> String {
+    let task = &world().tasks[usize::from(task)];
+    let call = pass::name(task.call.get());
+    match task.gate() {
+        _ if is_for_signal(task) => "wait for a signal".to_owned(),
+        Gate::FileFree(_) => {
+            format!("wait in {call} for the lock of descriptor {}", task.object.get() - 1)
+        }
+        _ => format!("wait in {call} for {}", of_descriptor(task.object.get())),
+    }
+}
+
+/// A descriptor, whose number is one less, and what it refers to.
+fn of_descriptor(object: u64) -> String {
+    let Some(descriptor) = object.checked_sub(1) else { return "another process".to_owned() };
+    match kind(descriptor) {
+        Kind::Pipe => format!("descriptor {descriptor} (a pipe)"),
+        Kind::Stream | Kind::Messages => format!("descriptor {descriptor} (a socket)"),
+        Kind::Other => format!("descriptor {descriptor}"),
+    }
+}
