@@ -30,7 +30,9 @@ pub use explain::{
     bisect, blocked, graph, library_calls, lock_cycle, locks, realign, source, step_index,
     task_status, verdict,
 };
-pub use launch::{FollowedChild, WorkingFiles, build, doctor, preflight, runtime, this_build};
+pub use launch::{
+    FollowedChild, WorkingFiles, build, doctor, preflight, priority, runtime, this_build,
+};
 pub use options::{
     Collector, Machines, Observer, Progress, Replayed, SearchOptions, Target,
     failure_kinds_for_replay,

@@ -19,7 +19,7 @@ use super::{links, preferences, render, session};
 use crate::exit::Problem;
 use crate::file_watch::FileWatch;
 use crate::report::text::wrapped_lines;
-use crate::walk::engine::Engine;
+use crate::walk::engine::{Engine, Urgency};
 use crate::walk::loaded_trace::{LoadedTrace, is_long};
 use replay_core::runtime::{private_directory, write_whole};
 use signal_hook::consts::{SIGCONT, SIGTSTP};
@@ -86,7 +86,9 @@ pub fn run(options: Options<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
         Ok(walk) => {
             watch_program(walk.target().program.clone(), sender.clone());
             let sender = sender.clone();
-            let started = Engine::start(walk, move |reply| drop(sender.send(Event::Engine(reply))));
+            let started = Engine::start(walk, Urgency::Background, move |reply| {
+                drop(sender.send(Event::Engine(reply)));
+            });
             Some(started?)
         }
         Err(why) => {
