@@ -291,7 +291,7 @@ impl Channel {
         self.header().common.store(descriptor, Relaxed);
     }
 
-    /// Sets the nice value that the process is told that is started next.
+    /// Sets the nice value that the runtime reports to the process that is started next.
     pub(crate) fn set_nice(&self, nice: i32) {
         self.header().nice.store(nice, Relaxed);
     }

@@ -1,11 +1,11 @@
-//! The priority of work that nobody waits for.
+//! The priority of work that no user waits for.
 
 /// How much the nice value of background work is above that of the process: such work gets about a
 /// tenth of a processor that something else wants, and all of one that is free.
 const BACKGROUND: i32 = 10;
 
 /// Gives processors to other threads first while this thread works, and while the processes work that
-/// it starts from now on. What a program is told about its priority stays what it was.
+/// it starts from now on. The runtime reports to programs the priority that they would have without that.
 pub fn lower_for_background() {
     let nice = (of_process() + BACKGROUND).min(19);
     // SAFETY: the call takes numbers only; 0 is the calling thread.

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_in_its_own_section_leaves_no_stretch_to_move() {
+    fn a_lock_in_its_own_section_keeps_all_stretches_in_place() {
         let mut execution = crate::explain::fixtures::critical_sections(&[1, 2, 1]);
         let again = execution.steps[0];
         execution.steps.insert(1, again);
