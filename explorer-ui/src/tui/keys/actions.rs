@@ -106,6 +106,8 @@ actions! {
         NextPane "next-pane" ["tab"] "the next pane";
         PreviousPane "previous-pane" ["backtab"] "the previous pane";
         KeepPane "keep-pane" ["*"] "keep this pane open beside the others, or not (from 160 columns on)";
+        PaneEarlier "pane-earlier" ["alt-,"] "move this pane up among the open ones";
+        PaneLater "pane-later" ["alt-."] "move this pane down among the open ones";
         PaneDown "pane-down" ["alt-j" "alt-down"] "scroll the pane down";
         PaneUp "pane-up" ["alt-k" "alt-up"] "scroll the pane up";
         Zoom "zoom" ["Z"] "show the pane on the whole screen, or not";
