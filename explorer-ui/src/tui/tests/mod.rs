@@ -19,7 +19,7 @@ use crate::walk::loaded_trace::LoadedTrace;
 use crate::walk::reply::Reply;
 use proptest::prelude::*;
 use ratatui::Terminal;
-use ratatui::backend::TestBackend;
+use ratatui::backend::{Backend, TestBackend};
 use replay_core::runner::{LookAhead, NearestFailure};
 use replay_core::verdict;
 use std::sync::Arc;
@@ -213,6 +213,35 @@ fn pinned_lines_become_a_predicate() {
     assert_eq!((order.strategy.name(), order.behind()), ("when", 0));
     keys(&mut model, "@ ctrl-u enter");
     assert_eq!(model.wish, "");
+}
+
+#[test]
+fn the_terminals_cursor_is_on_the_selected_row_without_colours() {
+    let mut model = model(samples::deadlock(), 100, 30);
+    let place = |model: &Model| {
+        let mut terminal = Terminal::new(TestBackend::new(100, 30)).expect("a screen in memory");
+        let drawn = terminal.draw(|frame| render::draw(model, frame)).map(|_| ());
+        drawn.expect("it is drawn");
+        let at = terminal.backend_mut().get_cursor_position().expect("it has one");
+        (at.x, at.y)
+    };
+    let selected = |model: &Model| {
+        let number = format!("{:>4}", model.view.cursor + 1);
+        let row = screen(model).lines().position(|row| row.starts_with(&number));
+        (0, row.expect("the row") as u16)
+    };
+    keys(&mut model, "g");
+    assert_eq!(place(&model), (0, 0), "colours show the row");
+    model.theme = Theme::Plain;
+    let first = place(&model);
+    assert_eq!(first, selected(&model));
+    keys(&mut model, "j j");
+    assert_eq!(place(&model), selected(&model));
+    assert_eq!(place(&model).1, first.1 + 2);
+    keys(&mut model, "/ a b");
+    let row = screen(&model).lines().last().expect("the footer").to_owned();
+    let typed = row.find("ab").expect("the text") + 2;
+    assert_eq!(place(&model), (typed as u16, 29));
 }
 
 #[test]
