@@ -27,7 +27,7 @@ pub use control::command::{
 pub use control::runner;
 pub use error::Error;
 pub use explain::{
-    bisect, blocked, graph, library_calls, lock_cycle, locks, realign, source, step_index,
+    bisect, blocked, graph, library_calls, lock_cycle, locks, realign, reverse, source, step_index,
     task_status, verdict,
 };
 pub use launch::{

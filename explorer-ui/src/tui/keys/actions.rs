@@ -97,6 +97,7 @@ actions! {
     "Search" {
         HandOver "hand-over" ["h"] "start a search from this step: choose strategy and bound";
         MakeHappen "make-happen" ["@"] "search a schedule in which tasks are at these lines at once";
+        Reverse "reverse" ["r"] "mark this step, then one of another task: run them in the other order";
         Stop "stop" ["S" "esc"] "stop the search, or cancel the running request";
         Resume "resume" ["H"] "continue the search that was stopped";
         NextFound "next-found" ["f"] "show the next failure that the search found";

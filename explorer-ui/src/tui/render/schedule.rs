@@ -202,7 +202,8 @@ impl Sheet<'_> {
         let (ribbon, ribbon_role) = ribbon::sign(self.model, self.model.check(), steps.clone());
         let linked = linked_step.is_some();
         let same = inside.is_some();
-        let number = match self.model.view.notes.range(steps).next().is_some() {
+        let marked = self.model.marked_step().is_some_and(|at| steps.contains(&at));
+        let number = match marked || self.model.view.notes.range(steps).next().is_some() {
             true => self.style(Role::Notice).add_modifier(Modifier::REVERSED),
             false => self.style(Role::Dim),
         };

@@ -245,6 +245,56 @@ fn the_terminals_cursor_is_on_the_selected_row_without_colours() {
 }
 
 #[test]
+fn two_steps_are_brought_into_the_other_order() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    let text = |model: &Model| model.message.as_ref().map_or("", |it| &it.text).to_owned();
+    let wishes = |effects: Vec<Effect>| {
+        let wishes = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Reverse(wishes) => Some(wishes),
+            _ => None,
+        });
+        wishes.collect::<Vec<_>>()
+    };
+    let steps: Vec<u16> =
+        model.loaded().trace.execution.steps.iter().map(|step| step.task.0).collect();
+    let at = |task: u16| steps.iter().rposition(|&one| one == task).expect("a step") + 1;
+    let (one, two) = (at(1), at(2));
+    let (first, last) = (one.min(two), one.max(two));
+    let effects = keys(&mut model, &format!("# {first} enter r"));
+    assert_eq!(wishes(effects).len(), 0);
+    assert!(text(&model).starts_with(&format!("step {first} is marked: r at a step")));
+    // The same step again forgets it.
+    keys(&mut model, "r");
+    assert_eq!((text(&model).as_str(), model.marked_step()), ("no step is marked any more", None));
+    let [asked] = &wishes(keys(&mut model, &format!("r # {last} enter r")))[..] else {
+        panic!("{}", text(&model))
+    };
+    let [wish] = asked[..] else { panic!("{asked:?}") };
+    let execution = model.loaded().trace.execution.clone();
+    assert_eq!(wish.first.find(&execution), Some(last - 1));
+    assert_eq!(wish.second.find(&execution), Some(first - 1));
+    // The schedule with that order is shown, and the order is kept for the next one.
+    let mut trace = samples::deadlock();
+    trace.execution.steps.swap(first - 1, last - 1);
+    let loaded = Arc::new(LoadedTrace::of(trace));
+    let found = Reply::Reversed { loaded, step: first - 1, both: true, wishes: asked.clone() };
+    update(&mut model, Event::Engine(found));
+    assert_eq!(model.view.cursor, first - 1);
+    assert!(text(&model).starts_with("in this order it fails: "), "{}", text(&model));
+    assert_eq!((model.reversal.pinned.len(), model.marked_step()), (1, None));
+    // Reversing the same two again asks for the first order only.
+    let [asked] = &wishes(keys(&mut model, &format!("# {first} enter r # {last} enter r")))[..]
+    else {
+        panic!("{}", text(&model))
+    };
+    assert_eq!(asked.len(), 1);
+    assert_eq!((asked[0].first, asked[0].second), (wish.second, wish.first));
+    keys(&mut model, &format!("esc # {first} enter r"));
+    assert_eq!(text(&model), "forgotten: the mark, and 1 pinned order");
+    assert_eq!((model.reversal.pinned.len(), model.marked_step()), (0, None));
+}
+
+#[test]
 fn a_finished_look_ahead_is_kept_for_its_step() {
     let mut model = model(samples::deadlock(), 140, 30);
     keys(&mut model, "g j j");

@@ -1,6 +1,6 @@
 //! Performs actions.
 
-use super::{choices, columns, navigate, rows, scroll, search, tools};
+use super::{choices, columns, navigate, reverse, rows, scroll, search, tools};
 use crate::tui::keys::actions::Action;
 use crate::tui::model::Model;
 use crate::tui::model::effect::{DebuggerKind, Effect};
@@ -65,6 +65,7 @@ pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effec
         Action::RestoreEdited => choices::restore_edited(model, effects),
         Action::HandOver => search::open_dialog(model),
         Action::MakeHappen => search::ask_wish(model),
+        Action::Reverse => reverse::reverse(model, effects),
         Action::Stop => search::stop(model, effects),
         Action::Resume => search::resume(model, effects),
         Action::NextFound => search::show_found(model, true, effects),

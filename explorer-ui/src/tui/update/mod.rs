@@ -10,6 +10,7 @@ mod mouse;
 mod navigate;
 mod prompt;
 mod reply;
+mod reverse;
 mod rows;
 mod scroll;
 mod search;
