@@ -216,6 +216,40 @@ fn pinned_lines_become_a_predicate() {
 }
 
 #[test]
+fn a_schedule_that_can_only_be_read_is_announced() {
+    let mut model = new_model(samples::lost_update(), 120, 40);
+    model.can_run = Err("the program is gone".to_owned());
+    opened(&mut model, None);
+    let text = |model: &Model| model.message.as_ref().map_or("", |it| &it.text).to_owned();
+    assert_eq!(text(&model), "this schedule can only be read: the program is gone");
+    assert!(screen(&model).lines().any(|row| row.contains("next to run cannot be run")));
+    for key in ["n", "N"] {
+        assert_eq!(keys(&mut model, key), []);
+        assert_eq!(text(&model), "there is no look-ahead: the program is gone");
+    }
+    for key in ["r", "@", "h", "s", "x", "D"] {
+        assert_eq!(keys(&mut model, key), []);
+        assert!(text(&model).ends_with(": the program is gone"), "{key}: {}", text(&model));
+    }
+    // Everything that needs no run works.
+    keys(&mut model, "g / w enter n");
+    assert!(text(&model).starts_with("match 2 of"), "{}", text(&model));
+}
+
+#[test]
+fn a_name_of_a_megabyte_leaves_the_screen_readable() {
+    let mut trace = samples::lost_update();
+    let long = "name_".repeat(200_000);
+    trace.execution.objects.iter_mut().for_each(|object| object.name.clone_from(&long));
+    let model = model(trace.clone(), 120, 40);
+    let text = screen(&model);
+    let verdict: Vec<&str> = text.lines().skip(1).take(2).collect();
+    assert!(verdict[0].contains("…") && verdict.join(" ").contains("queue.c:10"), "{text}");
+    let name = crate::report::names::object_name(&trace, Some(0)).expect("a name");
+    assert!(name.len() < 1100 && name.contains("(999,000 bytes left out)"), "{name}");
+}
+
+#[test]
 fn the_terminals_cursor_is_on_the_selected_row_without_colours() {
     let mut model = model(samples::deadlock(), 100, 30);
     let place = |model: &Model| {

@@ -2,10 +2,22 @@
 //! joins allow it. The time does not depend on the length of the stretch: a long execution has
 //! thousands of stretches to compare. Pure.
 
-use super::neighbours::Plan;
 use std::collections::HashMap;
 use std::ops::Range;
 use traces::{Execution, Operation, TaskId};
+
+/// The steps of a task within a range move before all others there, or after them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Move {
+    /// The first step of the range.
+    pub(super) from: usize,
+    /// The step after its last.
+    pub(super) to: usize,
+    /// The task.
+    pub(super) task: TaskId,
+    /// Whether they move before the others.
+    pub(super) first: bool,
+}
 
 /// From a task's acquisition of a lock to its release.
 #[derive(Debug, Clone, Copy)]
@@ -100,9 +112,9 @@ impl Conflicts {
         conflicts
     }
 
-    /// The pairs that a plan reverses; none if the order is impossible.
-    pub(super) fn reversed(&self, plan: Plan) -> Vec<(u32, u32)> {
-        let Plan::Moved { from, to, task, first } = plan else { return Vec::new() };
+    /// The pairs that a move reverses; none if the order is impossible.
+    pub(super) fn reversed(&self, plan: Move) -> Vec<(u32, u32)> {
+        let Move { from, to, task, first } = plan;
         // The steps of the task move before the others of the range, or after them.
         let turned = |a: usize, b: usize| {
             let (moves, stays) = if first { (b, a) } else { (a, b) };
@@ -194,8 +206,8 @@ mod tests {
     }
 
     /// The same by the order of all steps.
-    fn by_order(execution: &Execution, conflicts: &Conflicts, plan: Plan) -> Vec<(u32, u32)> {
-        let Plan::Moved { from, to, task, first } = plan else { panic!("{plan:?}") };
+    fn by_order(execution: &Execution, conflicts: &Conflicts, plan: Move) -> Vec<(u32, u32)> {
+        let Move { from, to, task, first } = plan;
         let steps = &execution.steps;
         let (own, others): (Vec<usize>, Vec<usize>) =
             (from..to).partition(|&at| steps[at].task == task);
@@ -234,7 +246,7 @@ mod tests {
             for from in 0..24 {
                 for to in from + 1..=24 {
                     for (task, first) in (0..6).map(|at| (TaskId(at / 2), at % 2 == 0)) {
-                        let plan = Plan::Moved { from, to, task, first };
+                        let plan = Move { from, to, task, first };
                         let expected = by_order(&execution, &conflicts, plan);
                         assert_eq!(conflicts.reversed(plan), expected, "{plan:?} of {seed}");
                         match expected.is_empty() {
@@ -256,7 +268,7 @@ mod tests {
         let cuts: Vec<usize> = (0..=execution.steps.len()).collect();
         let all: Vec<usize> = (0..execution.steps.len()).collect();
         let conflicts = Conflicts::of(&execution, &all, &cuts);
-        let plan = Plan::Moved { from: 3, to: 7, task: TaskId(2), first: false };
+        let plan = Move { from: 3, to: 7, task: TaskId(2), first: false };
         assert!(conflicts.nested && conflicts.reversed(plan).is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Schedules that differ from a given one in the position of a stretch of one task. Pure.
 
-use super::conflicts::Conflicts;
+use super::conflicts::{Conflicts, Move};
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use traces::{Choice, Execution, TaskId};
@@ -24,9 +24,9 @@ pub(super) struct Neighbours {
 
 /// How a schedule differs.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Plan {
+enum Plan {
     /// The task's steps within a range move before all others there, or after.
-    Moved { from: usize, to: usize, task: TaskId, first: bool },
+    Moved(Move),
     /// From a step on, another task runs and the default schedule follows.
     Diverted { at: usize, task: TaskId },
 }
@@ -43,7 +43,7 @@ fn choices(steps: &[StepChoices], plan: Plan) -> Vec<Choice> {
         order.flat_map(|at| steps[at].choices.iter().copied()).collect()
     };
     match plan {
-        Plan::Moved { .. } => schedule(&mut order(steps, plan).into_iter()),
+        Plan::Moved(plan) => schedule(&mut order(steps, plan).into_iter()),
         Plan::Diverted { at, task } => {
             let mut choices = schedule(&mut (0..at));
             choices.push(Choice::Task(task));
@@ -53,8 +53,7 @@ fn choices(steps: &[StepChoices], plan: Plan) -> Vec<Choice> {
 }
 
 /// The order of the steps in a schedule that moves some of them.
-fn order(steps: &[StepChoices], plan: Plan) -> Vec<usize> {
-    let Plan::Moved { from, to, task, first } = plan else { return Vec::new() };
+fn order(steps: &[StepChoices], Move { from, to, task, first }: Move) -> Vec<usize> {
     let (own, others): (Vec<usize>, Vec<usize>) =
         (from..to).partition(|&at| steps[at].task == task);
     let parts = if first { [own, others] } else { [others, own] };
@@ -75,7 +74,7 @@ pub(super) fn neighbours(execution: &Execution, interest: &[usize], limit: usize
     let cuts = cuts(&steps);
     let conflicts = Conflicts::of(execution, interest, &cuts);
     let mut seen: HashSet<Vec<(u32, u32)>> = HashSet::new();
-    let mut moved: Vec<(usize, Plan)> = Vec::new();
+    let mut moved: Vec<(usize, Move)> = Vec::new();
     for plan in moves(&steps, &cuts) {
         let reversed = conflicts.reversed(plan);
         let count = reversed.len();
@@ -95,7 +94,7 @@ pub(super) fn neighbours(execution: &Execution, interest: &[usize], limit: usize
     });
     let mut plans: Vec<Plan> = Vec::new();
     let mut known: HashSet<u64> = HashSet::new();
-    let mut moved = moved.into_iter().map(|(_, plan)| plan);
+    let mut moved = moved.into_iter().map(|(_, plan)| Plan::Moved(plan));
     let mut left = left.into_iter();
     // Alternate between the two kinds: which one reaches a passing schedule sooner depends on the
     // bug.
@@ -147,7 +146,7 @@ fn tasks(steps: &[StepChoices]) -> Vec<TaskId> {
 
 /// Every way to move a stretch of one task earlier or later. A stretch is some consecutive steps of
 /// the task, regardless of other tasks' steps in between.
-fn moves(steps: &[StepChoices], cuts: &[usize]) -> Vec<Plan> {
+fn moves(steps: &[StepChoices], cuts: &[usize]) -> Vec<Move> {
     let between: Vec<Vec<TaskId>> =
         cuts.windows(2).map(|ends| tasks(&steps[ends[0]..ends[1]])).collect();
     let mut found = Vec::new();
@@ -156,9 +155,11 @@ fn moves(steps: &[StepChoices], cuts: &[usize]) -> Vec<Plan> {
         for (own, &to) in between[at.min(between.len())..].iter().zip(&cuts[at + 1..]) {
             tasks.extend(own);
             if tasks.len() > 1 {
-                found.extend(tasks.iter().flat_map(|&task| {
-                    [true, false].map(|first| Plan::Moved { from, to, task, first })
-                }));
+                found.extend(
+                    tasks.iter().flat_map(|&task| {
+                        [true, false].map(|first| Move { from, to, task, first })
+                    }),
+                );
             }
         }
     }
