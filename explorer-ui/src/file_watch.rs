@@ -1,7 +1,8 @@
 //! Waits for files to change: for `--watch`, and for the explorer.
 
 use crate::exit::Problem;
-use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use notify::event::{AccessKind, AccessMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,9 +32,13 @@ impl FileWatch {
             Problem::Usage(format!("cannot watch files on this machine: {error}"))
         };
         let (sender, events) = channel();
-        let mut watcher = notify::recommended_watcher(move |_| {
-            // The receiver is gone when the command ends.
-            let _ = sender.send(());
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            // A program that is run again and again is opened each time, and does not change.
+            let opened = AccessKind::Open(AccessMode::Any);
+            if !event.is_ok_and(|event| event.kind == EventKind::Access(opened)) {
+                // The receiver is gone when the command ends.
+                let _ = sender.send(());
+            }
         })
         .map_err(failed)?;
         let mut watched = Vec::new();

@@ -27,10 +27,12 @@ pub use control::command::{
 pub use control::runner;
 pub use error::Error;
 pub use explain::{
-    bisect, blocked, graph, library_calls, lock_cycle, locks, realign, source, step_index,
+    bisect, blocked, graph, library_calls, lock_cycle, locks, realign, reverse, source, step_index,
     task_status, verdict,
 };
-pub use launch::{FollowedChild, WorkingFiles, build, doctor, preflight, runtime, this_build};
+pub use launch::{
+    FollowedChild, WorkingFiles, build, doctor, preflight, priority, runtime, this_build,
+};
 pub use options::{
     Collector, Machines, Observer, Progress, Replayed, SearchOptions, Target,
     failure_kinds_for_replay,

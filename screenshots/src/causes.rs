@@ -35,6 +35,11 @@ pub(crate) fn draw(heddle: &Path, root: &Path) -> Result<()> {
             .find(|path| path.extension().is_some_and(|end| end == "heddle"))
             .with_context(|| format!("{name} has no failure"))?;
         for theme in ["dark", "light"] {
+            // The one before left a session, which would be restored.
+            let sessions = home.path().join("heddle/ui");
+            if sessions.exists() {
+                std::fs::remove_dir_all(sessions)?;
+            }
             let settings = home.path().join("heddle");
             std::fs::create_dir_all(&settings)?;
             std::fs::write(settings.join("ui.toml"), format!("theme = \"{theme}\"\n"))?;

@@ -1,6 +1,8 @@
 //! External events in the explorer: signals, the mouse, invalid files, a rebuilt program; and the
 //! state it saves for the next start.
 
+use std::path::Path;
+use tests::debugging::compiled_text;
 use tests::heddle::Home;
 use tests::terminal::{Terminal, failing, target};
 
@@ -272,6 +274,62 @@ fn lldb_is_started_at_the_same_position() {
     assert!(terminal.parser.screen().alternate_screen());
     let asked = std::fs::read_to_string(terminal.home.path().join("asked")).expect("it was asked");
     assert!(asked.contains("gdb-remote") || asked.contains("connect"), "{asked}");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+/// Fails if the program reads another priority than its argument.
+const PRIORITY: &str = r"
+#define _GNU_SOURCE
+#include <assert.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *work(void *unused) {
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+int main(int argc, char **argv) {
+    struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t times[3]; } attr;
+    pthread_t a, b;
+    pthread_create(&a, 0, work, 0);
+    pthread_create(&b, 0, work, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    assert(!syscall(SYS_sched_getattr, 0, &attr, sizeof attr, 0));
+    assert(attr.nice == getpriority(PRIO_PROCESS, 0));
+    assert(getpriority(PRIO_PROCESS, 0) == atoi(argv[1]));
+    return 0;
+}";
+
+/// The nice value of a thread.
+fn nice(stat: &Path) -> i32 {
+    let stat = std::fs::read_to_string(stat).expect("the thread runs");
+    let after_name = stat.rsplit(')').next().expect("fields");
+    after_name.split_whitespace().nth(16).and_then(|field| field.parse().ok()).expect("a number")
+}
+
+#[test]
+fn programs_do_not_see_the_lower_priority_of_background_work() {
+    let home = Home::new();
+    let path = compiled_text(&home, "priority", PRIORITY, &["-O1", "-pthread"]);
+    let own = nice(Path::new("/proc/self/stat"));
+    let mut terminal = Terminal::open(home, &["ui", "--", &path, &own.to_string()], (150, 40));
+    terminal.wait_for("passes");
+    terminal.press("j");
+    terminal.wait_for("safe: all ");
+    let pid = terminal.child.process_id().expect("it runs");
+    assert_eq!(nice(Path::new(&format!("/proc/{pid}/stat"))), own, "the thread that draws");
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("its threads");
+    let lower = threads
+        .filter(|thread| nice(&thread.as_ref().expect("a thread").path().join("stat")) > own)
+        .count();
+    assert!(own == 19 || lower >= 2, "{lower} threads for requests and inspections");
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }

@@ -41,6 +41,35 @@ fn a_schedule_is_shown_with_the_steps_related_to_the_selected_one() {
 }
 
 #[test]
+fn panes_stay_where_the_user_put_them_in_all_traces() {
+    let home = Home::new();
+    let (first, second) = (failing(&home, "abba"), failing(&home, "lost_update"));
+    let mut terminal = Terminal::open(home, &["ui", &first], (200, 60));
+    terminal.wait_for("─ values ─");
+    terminal.press("\x1b3*");
+    terminal.wait_for("panes that stay open: source, locks, values, causes");
+    terminal.press("\x1b,");
+    terminal.wait_for("panes that stay open: source, locks, causes, values");
+    terminal.press("q");
+    let (status, home) = terminal.end();
+    assert_eq!(status, 0);
+    let mut terminal = Terminal::open(home, &["ui", &second], (200, 60));
+    terminal.wait("the panes in their order", |screen| {
+        let row =
+            |name: &str| screen.lines().position(|line| line.contains(&format!("─ {name} ─")));
+        matches!((row("causes"), row("values")), (Some(causes), Some(values)) if causes < values)
+    });
+    // Leaving without a change keeps them.
+    terminal.press("q");
+    let (status, home) = terminal.end();
+    assert_eq!(status, 0);
+    let mut terminal = Terminal::open(home, &["ui", &first], (200, 60));
+    terminal.wait_for("─ causes ─");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
 fn a_user_runs_until_a_condition_holds() {
     let home = Home::new();
     let trace = failing(&home, "abba");

@@ -1,6 +1,7 @@
 //! The walk through the explorer from docs/guide/explorer.md, key by key.
 
 use std::process::Command;
+use tests::debugging::compiled_text;
 use tests::heddle::Home;
 use tests::terminal::{Terminal, target};
 
@@ -60,13 +61,75 @@ fn tasks_are_brought_to_chosen_lines() {
     // The schedule that satisfies it continues from there: both are enabled.
     terminal.wait("both tasks at the line", |screen| {
         let row = |row: &str| screen.lines().any(|line| line.contains(row));
-        screen.contains("satisfied; ")
+        screen.contains("so it is at this step")
             && row("T1 add   read counter")
             && row("T2 add   read counter")
     });
     // Typing errors point into the text.
     terminal.press("@\x15T1@nowhere.c:1\r");
     terminal.wait_for("nowhere.c");
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+/// Two withdrawals check the balance and write it, each in a separate critical section.
+const WITHDRAWALS: &str = r"
+#include <assert.h>
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int balance = 100, paid;
+static int read_balance(void) {
+    pthread_mutex_lock(&lock);
+    int now = balance;
+    pthread_mutex_unlock(&lock);
+    return now;
+}
+static void write_balance(int value) {
+    pthread_mutex_lock(&lock);
+    balance = value;
+    paid += 60;
+    pthread_mutex_unlock(&lock);
+}
+static void *withdraw(void *unused) {
+    int now = read_balance();
+    if (now >= 60) write_balance(now - 60);
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, withdraw, 0);
+    pthread_create(&b, 0, withdraw, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    assert(balance + paid == 100);
+    return 0;
+}";
+
+#[test]
+fn the_order_of_two_steps_is_reversed() {
+    let home = Home::new();
+    let path = compiled_text(&home, "withdrawals", WITHDRAWALS, &["-g", "-O1", "-pthread"]);
+    let report = home.heddle(["explore", "--json", "--", &path]).report();
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (160, 50));
+    terminal.wait_for("next to run");
+    // The write of one task is marked, then the check of the other: with that order it passes.
+    let order = |terminal: &mut Terminal, rows: [&str; 2]| {
+        for row in rows {
+            terminal.press(&format!("g/{row}\r"));
+            terminal.wait_for("match 1 of");
+            terminal.press("r");
+        }
+    };
+    order(&mut terminal, ["t:1 lock :13", "t:2 lock :7"]);
+    terminal.wait_for("in this order it passes");
+    terminal.wait_for("edited (0 returns)");
+    // The join comes before the check of the task that is not joined yet, and the first order is kept.
+    order(&mut terminal, ["t:2 lock :7", "t:0 join"]);
+    terminal.wait_for("in this order it passes (2 orders are pinned)");
+    // Creation cannot come after what the created task does.
+    order(&mut terminal, ["t:0 create :26", "t:2 lock :7"]);
+    terminal.wait_for("which does not show that it is impossible");
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }

@@ -249,6 +249,8 @@ pub struct Header {
     /// The number of the descriptor of the memory that all workers of a search share, at
     /// [`COMMON_ADDRESS`]: a table of words. -1 for none.
     pub common: AtomicI32,
+    /// The nice value that the runtime reports to the program: the controller may start it with another one.
+    pub nice: AtomicI32,
     /// Set to 1 by the controller: the worker returns the piece of work unfinished.
     pub pause: AtomicU32,
     /// With exec reset and in [`state::DISTURBED`]: the wait status of a process that ended in the

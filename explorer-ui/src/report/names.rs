@@ -1,6 +1,6 @@
 //! Names of tasks, objects and code locations, as reports print them.
 
-use crate::report::text::{clean, clip, width};
+use crate::report::text::{clean, clip, count, width};
 use std::collections::HashMap;
 use traces::{Execution, Frame, ObjectLocation, Site, TaskId, Trace};
 
@@ -92,8 +92,23 @@ pub(crate) fn object_name(trace: &Trace, index: Option<u32>) -> Option<String> {
     let object = trace.execution.objects.get(usize::try_from(index?).ok()?)?;
     Some(match object.place {
         ObjectLocation::Task(task) => task.to_string(),
-        _ => clean(&object.name),
+        _ => bounded(&object.name),
     })
+}
+
+/// The longest beginning and end of a name or a message, in bytes: longer ones are generated, and no reader
+/// needs a page of one.
+const LONGEST: usize = 500;
+
+/// A name or a message from a program, cleaned; the middle of a very long one is left out.
+pub(crate) fn bounded(text: &str) -> String {
+    if text.len() <= 2 * LONGEST {
+        return clean(text);
+    }
+    let begin = text.floor_char_boundary(LONGEST);
+    let end = text.ceil_char_boundary(text.len() - LONGEST);
+    let left_out = count((end - begin) as u64, "byte");
+    format!("{}... ({left_out} left out) ...{}", clean(&text[..begin]), clean(&text[end..]))
 }
 
 /// The name of a site; empty for a site without information.

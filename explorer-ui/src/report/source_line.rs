@@ -7,6 +7,9 @@ use unicode_width::UnicodeWidthStr;
 /// The distance between tab stops, in cells.
 const TAB: usize = 4;
 
+/// Columns after which a line is left out: generated code has lines of megabytes.
+const LONGEST: usize = 2000;
+
 /// A line in pieces with their colours; empty if the file has no such line.
 #[must_use]
 pub fn pieces(source: &Source, number: u32) -> Vec<(String, Option<Colour>)> {
@@ -15,8 +18,11 @@ pub fn pieces(source: &Source, number: u32) -> Vec<(String, Option<Colour>)> {
     let mut used = 0;
     let mut done = 0;
     let mut push = |text: &str, colour| {
-        if !text.is_empty() {
-            let shown = shown(text, used);
+        if !text.is_empty() && used < LONGEST {
+            let end = text.floor_char_boundary(LONGEST);
+            let whole = end == text.len();
+            let text = if whole { text.to_owned() } else { format!("{}...", &text[..end]) };
+            let shown = shown(&text, used);
             used += shown.width();
             pieces.push((shown, colour));
         }

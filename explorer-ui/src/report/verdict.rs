@@ -1,7 +1,7 @@
 //! The verdict on a failing execution in one sentence, and what it is based on.
 
 use crate::report::calls::requested;
-use crate::report::names::{brief_name, object_name, site_name};
+use crate::report::names::{bounded, brief_name, object_name, site_name};
 use crate::report::text::{clean, count};
 use replay_core::bisect::Evidence;
 use replay_core::library_calls::last_own_step;
@@ -346,7 +346,7 @@ fn never(moment: &Moment) -> &'static str {
 /// says little, and it is where the room goes.
 #[must_use]
 pub fn short_message(message: &str) -> String {
-    let message = clean(message);
+    let message = bounded(message);
     // `queue.c:9:` and `src/queue.rs:9:5:` are places, `a/b` and `std::x/y` are none.
     let is_place = |name: &str| {
         let mut parts = name.split(':');

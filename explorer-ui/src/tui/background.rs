@@ -4,6 +4,7 @@ use crate::tui::model::event::Event;
 use crate::tui::model::job::{Job, JobUpdate};
 use crate::walk::engine::search::no_thread;
 use crate::walk::panics::catch_panic;
+use replay_core::priority;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +30,7 @@ impl BackgroundJobs {
         let events = self.events.clone();
         let on_failure = self.events.clone();
         let started = std::thread::Builder::new().spawn(move || {
+            priority::lower_for_background();
             // Sending fails only if the explorer has quit.
             let report = |update| drop(events.send(Event::Job { number, update }));
             match catch_panic(|| job.run(&cancelled, &report)) {

@@ -72,6 +72,9 @@ impl EffectRunner {
         let shown = || Arc::clone(&model.view.loaded);
         match effect {
             Effect::Run { choices, cursor } => self.request(Request::Run { choices, cursor }),
+            Effect::Reverse(wishes) => {
+                self.request(Request::Reverse { loaded: shown(), wishes });
+            }
             Effect::Shrink => self.request(Request::Shrink(shown())),
             Effect::Explain => self.request(Request::Explain(shown())),
             Effect::Check(loaded) => {

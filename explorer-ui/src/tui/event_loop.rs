@@ -1,5 +1,6 @@
 //! The event loop: reads events, updates the model, performs effects, redraws the screen.
 
+use super::arrangement::{self, Arrangement};
 use super::background::BackgroundJobs;
 use super::capability::{ColorDepth, needs_ascii, variable};
 use super::effects::EffectRunner;
@@ -19,7 +20,7 @@ use super::{links, preferences, render, session};
 use crate::exit::Problem;
 use crate::file_watch::FileWatch;
 use crate::report::text::wrapped_lines;
-use crate::walk::engine::Engine;
+use crate::walk::engine::{Engine, Urgency};
 use crate::walk::loaded_trace::{LoadedTrace, is_long};
 use replay_core::runtime::{private_directory, write_whole};
 use signal_hook::consts::{SIGCONT, SIGTSTP};
@@ -82,11 +83,23 @@ pub fn run(options: Options<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
     let processors = crate::processors::count();
     model.workers = options.workers.unwrap_or(processors.saturating_sub(1)).max(1);
     apply_preferences(&mut model, options.color);
+    let configured = model.open_panes.clone();
+    let arranged = arrangement::file();
+    let kept = arranged.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
+    if let Some(open) = kept
+        .and_then(|text| Arrangement::read(&text))
+        .and_then(|arrangement| arrangement.open_panes(&configured))
+    {
+        model.open_panes = open;
+    }
+    let panes_before = model.open_panes.clone();
     let engine = match walk {
         Ok(walk) => {
             watch_program(walk.target().program.clone(), sender.clone());
             let sender = sender.clone();
-            let started = Engine::start(walk, move |reply| drop(sender.send(Event::Engine(reply))));
+            let started = Engine::start(walk, Urgency::Background, move |reply| {
+                drop(sender.send(Event::Engine(reply)));
+            });
             Some(started?)
         }
         Err(why) => {
@@ -179,6 +192,10 @@ pub fn run(options: Options<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
     // Saving the session may fail: the screen is gone by then, and nothing important is lost.
     if let (Some(file), false) = (session, options.tour) {
         let _ = write_private(&file, &session::write(&session::of(&model)));
+    }
+    if let (Some(file), true) = (arranged, model.open_panes != panes_before) {
+        let arrangement = Arrangement::new(&model.open_panes, &configured);
+        let _ = write_private(&file, &arrangement.write());
     }
     ended
 }

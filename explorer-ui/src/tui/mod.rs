@@ -12,6 +12,7 @@
 //! * [`keys`] names keys and actions. Key bindings, help, palette and documentation come from its
 //!   table of actions.
 
+pub mod arrangement;
 mod background;
 pub mod capability;
 pub mod commands;

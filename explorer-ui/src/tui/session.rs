@@ -21,9 +21,6 @@ pub struct Session {
     /// The selected step.
     step: usize,
     pane: String,
-    /// The panes that stay open; none in files of earlier versions.
-    #[serde(default)]
-    open_panes: Option<Vec<String>>,
     fold: String,
     enabled: bool,
     #[serde(default)]
@@ -91,7 +88,6 @@ pub fn of(model: &Model) -> Session {
         build: loaded.trace.header.build_id.clone(),
         step: model.view.cursor,
         pane: model.pane.0.to_owned(),
-        open_panes: Some(model.open_panes.iter().map(|pane| pane.0.to_owned()).collect()),
         fold: model.fold.name().to_owned(),
         enabled: model.show_enabled,
         hidden: model.hidden.clone(),
@@ -124,9 +120,6 @@ impl Session {
     pub fn restore(self, model: &mut Model) -> Option<usize> {
         if let Some(pane) = panes::find(&self.pane) {
             model.pane = pane;
-        }
-        if let Some(open) = self.open_panes {
-            model.open_panes = open.iter().filter_map(|name| panes::find(name)).collect();
         }
         if let Some(fold) = Fold::ALL.into_iter().find(|fold| fold.name() == self.fold) {
             model.fold = fold;
@@ -183,7 +176,6 @@ mod tests {
     fn the_view_is_restored() {
         let mut left = new_model(samples::data_choice());
         left.pane = panes::VALUES;
-        left.open_panes = vec![panes::VALUES, panes::SEARCH];
         left.view.cursor = 3;
         left.watched.push("ready".into());
         left.fold = Fold::Switches;
@@ -192,7 +184,6 @@ mod tests {
         let session = read(&write(&of(&left))).expect("a saved session can be read");
         assert_eq!(session.restore(&mut again), Some(3));
         assert_eq!(again.pane, panes::VALUES);
-        assert_eq!(again.open_panes, [panes::VALUES, panes::SEARCH]);
         assert_eq!(again.watched, ["ready"]);
         assert_eq!((again.fold, again.pinned.len()), (Fold::Switches, 1));
         assert_eq!(again.saved, None);

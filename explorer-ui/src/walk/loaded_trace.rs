@@ -1,8 +1,10 @@
 //! An execution with everything that drawing it needs, computed once.
 
 use crate::report::folds::Run;
-use crate::report::rows::{Mark, Reader};
+use crate::report::rows::{Cell, Mark, Reader, waiting};
+use crate::report::style::Style;
 use crate::report::task_lifetimes::lifetimes;
+use crate::report::text::width;
 use replay_core::graph::{HappensBefore, Relation};
 use replay_core::step_index::StepIndex;
 use replay_core::{locks::HeldLocks, task_status::TaskStatus, verdict};
@@ -31,6 +33,7 @@ pub struct LoadedTrace {
     lines: [Arc<Vec<usize>>; 2],
     choices: Vec<Choice>,
     busy: Busy,
+    column_width: u16,
     verdict: Option<verdict::Verdict>,
 }
 
@@ -115,6 +118,33 @@ fn lines(steps: usize, runs: &HashMap<usize, Run>) -> Arc<Vec<usize>> {
     Arc::new(std::iter::successors(Some(0), folded).take_while(|&at| at < steps).collect())
 }
 
+/// The widths of a task's column: at least and at most.
+const COLUMN: (usize, usize) = (14, 40);
+/// The lines of a schedule that are measured, evenly distributed.
+const MEASURED: usize = 1000;
+
+/// The width that an operation with its object, value and location needs in a task's column.
+fn column_width(
+    trace: &Trace,
+    reader: &Reader,
+    lines: &[usize],
+    runs: &HashMap<usize, Run>,
+) -> u16 {
+    let glyphs = Style { color: false, ascii: false }.glyphs();
+    let needed = |cell: &Cell| cell.label_width() + 1 + width(&cell.site);
+    let line = |&step: &usize| {
+        needed(&match runs.get(&step) {
+            Some(&run) => reader.run_cell(trace, step, run, glyphs),
+            None => reader.cell(trace, step, glyphs),
+        })
+    };
+    let distance = lines.len().div_ceil(MEASURED).max(1);
+    let widest = lines.iter().step_by(distance).map(line).max().unwrap_or(0);
+    let at_end = waiting(trace, glyphs);
+    let at_end = at_end.iter().flat_map(|row| &row.cells).map(needed).max().unwrap_or(0);
+    widest.max(at_end).clamp(COLUMN.0, COLUMN.1) as u16
+}
+
 impl LoadedTrace {
     /// Computes everything; takes a moment for millions of steps.
     #[must_use]
@@ -140,6 +170,7 @@ impl LoadedTrace {
         };
         let all = lines(execution.steps.len(), &HashMap::new());
         let folded = if runs.is_empty() { Arc::clone(&all) } else { lines(all.len(), &runs) };
+        let column_width = column_width(&trace, &reader, &folded, &runs);
         LoadedTrace {
             lines: [all, folded],
             reader,
@@ -149,6 +180,7 @@ impl LoadedTrace {
             lives,
             runs,
             choices: execution.choices().collect(),
+            column_width,
             busy: Busy::of(&trace),
             verdict,
             trace,
@@ -159,6 +191,12 @@ impl LoadedTrace {
     #[must_use]
     pub fn len(&self) -> usize {
         self.trace.execution.steps.len()
+    }
+
+    /// The width that the operations need in the column of a task.
+    #[must_use]
+    pub fn column_width(&self) -> u16 {
+        self.column_width
     }
 
     /// Whether there are no steps.

@@ -6,6 +6,7 @@ use super::loaded_trace::LoadedTrace;
 use super::search::SearchUpdate;
 use crate::report::explain::Page;
 use replay_core::bisect::{Bisected, classify};
+use replay_core::reverse::WishedOrder;
 use replay_core::runner::LookAhead;
 use replay_core::source::Source;
 use std::collections::HashMap;
@@ -21,6 +22,17 @@ pub enum Reply {
         loaded: Arc<LoadedTrace>,
         /// The step to select.
         cursor: usize,
+    },
+    /// An execution in which the order of two steps is reversed.
+    Reversed {
+        /// The execution.
+        loaded: Arc<LoadedTrace>,
+        /// The step that comes first now.
+        step: usize,
+        /// Whether the other step occurs as well.
+        both: bool,
+        /// The orders that hold.
+        wishes: Vec<WishedOrder>,
     },
     /// The smallest schedule with the same failure.
     Shrunk {

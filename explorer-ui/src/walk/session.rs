@@ -1,7 +1,7 @@
 //! A walk for programs: a schedule, a position in it, and requests that wait for their results.
 
 use super::check::{CheckState, CheckUpdate, Checks};
-use super::engine::{Engine, Request};
+use super::engine::{Engine, Request, Urgency};
 use super::inspection::{AROUND, InspectionRequest, InspectionResult, Inspections};
 use super::loaded_trace::LoadedTrace;
 use super::moves::{self, Picked};
@@ -84,8 +84,10 @@ impl Session {
     pub fn new(opened: Opened) -> Result<Session, Refusal> {
         let (sender, replies) = channel();
         let engine = match opened.runner {
-            Ok(runner) => Ok(Engine::start(runner, move |reply| drop(sender.send(reply)))
-                .map_err(|error| Refusal::Failed(super::engine::search::no_thread(&error)))?),
+            Ok(runner) => Ok(Engine::start(runner, Urgency::Awaited, move |reply| {
+                drop(sender.send(reply));
+            })
+            .map_err(|error| Refusal::Failed(super::engine::search::no_thread(&error)))?),
             Err(why) => Err(why),
         };
         let loaded = Arc::new(LoadedTrace::of(opened.trace));

@@ -14,7 +14,7 @@ use crate::kernel::{
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
     nice, own_process, own_processor, processors, scheduling, set_attributes, set_nice,
-    set_processors, task_meant,
+    set_processors, task_meant, tell_nice,
 };
 use crate::primitives::{cancel, futex, thread};
 use crate::schedule::interrupt;
@@ -146,7 +146,14 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_sched_setattr if let Some(task) = task_meant(args[0]) => {
             set_attributes(task, args[1])
         }
-        libc::SYS_sched_getattr | libc::SYS_sched_rr_get_interval | libc::SYS_get_robust_list
+        libc::SYS_sched_getattr if let Some(task) = task_meant(args[0]) => {
+            let answer = pass(number, [0, args[1], args[2], args[3], 0, 0]);
+            if answer == 0 {
+                tell_nice(task, args[1]);
+            }
+            answer
+        }
+        libc::SYS_sched_rr_get_interval | libc::SYS_get_robust_list
             if args[0] != 0 && task_meant(args[0]).is_some() =>
         {
             pass(number, [0, args[1], args[2], args[3], 0, 0])

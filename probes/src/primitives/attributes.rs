@@ -3,8 +3,9 @@
 
 use crate::state::task::Task;
 use crate::state::world::world;
-use crate::sys::raw;
+use crate::sys::{channel, raw};
 use std::cell::Cell;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The task with a thread id; 0 is the caller.
 pub(crate) fn task_meant(tid: u64) -> Option<&'static Task> {
@@ -104,11 +105,15 @@ pub(crate) fn set_nice(task: &Task, value: i32) -> i64 {
 
 /// The nice value of a task.
 pub(crate) fn nice(task: &Task) -> i8 {
-    task.nice.get().unwrap_or_else(|| {
-        // SAFETY: passes no pointers. The kernel returns 20 less the value.
-        let answer = unsafe { raw::call!(libc::SYS_getpriority, libc::PRIO_PROCESS, 0) };
-        (20 - answer) as i8
-    })
+    // Not what the kernel says: a search in the background has another priority than a replay.
+    task.nice.get().unwrap_or_else(|| channel::header().nice.load(Relaxed) as i8)
+}
+
+/// Writes the nice value of a task into what `sched_getattr` wrote at this address.
+pub(crate) fn tell_nice(task: &Task, attributes: u64) {
+    const OFFSET: u64 = 16;
+    // SAFETY: the kernel has written the whole structure there, which has 48 bytes at least.
+    unsafe { ((attributes + OFFSET) as *mut i32).write_unaligned(i32::from(nice(task))) };
 }
 
 /// Whether a task was ever given a policy or a priority.

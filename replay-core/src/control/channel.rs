@@ -291,6 +291,11 @@ impl Channel {
         self.header().common.store(descriptor, Relaxed);
     }
 
+    /// Sets the nice value that the runtime reports to the process that is started next.
+    pub(crate) fn set_nice(&self, nice: i32) {
+        self.header().nice.store(nice, Relaxed);
+    }
+
     /// Hands a piece of work to the idle worker; false if the piece does not fit.
     pub(crate) fn send_work(&mut self, work: &[u8]) -> bool {
         if work.len() as u64 > self.layout.parcel.len {

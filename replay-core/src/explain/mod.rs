@@ -11,6 +11,7 @@ pub mod library_calls;
 pub mod lock_cycle;
 pub mod locks;
 pub mod realign;
+pub mod reverse;
 pub(crate) mod signature;
 pub mod source;
 pub mod step_index;

@@ -8,6 +8,7 @@ pub(crate) mod leftovers;
 mod openmp;
 pub(crate) mod own_files;
 pub mod preflight;
+pub mod priority;
 pub(crate) mod process;
 pub mod runtime;
 mod this_build;

@@ -3,7 +3,7 @@
 use crate::control::channel::{Channel, Common};
 use crate::error::remedy;
 use crate::launch::own_files::OwnFiles;
-use crate::launch::{leftovers, runtime};
+use crate::launch::{leftovers, priority, runtime};
 use crate::{Error, Target};
 use nix::sys::personality::{self, Persona};
 use std::ffi::{CString, OsStr, OsString};
@@ -47,6 +47,7 @@ fn spawn(
     let inherited = high_copy(channel.borrow())?;
     let common = common.map(|common| high_copy(common.borrow())).transpose()?;
     channel.set_common(common.as_ref().map_or(-1, AsRawFd::as_raw_fd));
+    channel.set_nice(priority::of_process());
     // `Command` sorts the environment, but programs can see its order.
     let program = c_string(target.program.as_os_str())?;
     let arguments = std::iter::once(&target.name).chain(&target.args);

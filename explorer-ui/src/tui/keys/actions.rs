@@ -97,6 +97,7 @@ actions! {
     "Search" {
         HandOver "hand-over" ["h"] "start a search from this step: choose strategy and bound";
         MakeHappen "make-happen" ["@"] "search a schedule in which tasks are at these lines at once";
+        Reverse "reverse" ["r"] "mark this step, then one of another task: run them in the other order";
         Stop "stop" ["S" "esc"] "stop the search, or cancel the running request";
         Resume "resume" ["H"] "continue the search that was stopped";
         NextFound "next-found" ["f"] "show the next failure that the search found";
@@ -106,6 +107,8 @@ actions! {
         NextPane "next-pane" ["tab"] "the next pane";
         PreviousPane "previous-pane" ["backtab"] "the previous pane";
         KeepPane "keep-pane" ["*"] "keep this pane open beside the others, or not (from 160 columns on)";
+        PaneEarlier "pane-earlier" ["alt-,"] "move this pane up among the open ones";
+        PaneLater "pane-later" ["alt-."] "move this pane down among the open ones";
         PaneDown "pane-down" ["alt-j" "alt-down"] "scroll the pane down";
         PaneUp "pane-up" ["alt-k" "alt-up"] "scroll the pane up";
         Zoom "zoom" ["Z"] "show the pane on the whole screen, or not";

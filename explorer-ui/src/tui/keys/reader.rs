@@ -3,8 +3,10 @@
 
 use super::key::Key;
 use crate::tui::model::event::Event;
+use nix::poll::{PollFd, PollFlags, PollTimeout};
 use ratatui::crossterm::event::{self, KeyEventKind, MouseButton, MouseEventKind};
-use std::io;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -47,10 +49,14 @@ impl InputReader {
         let state = State { turn: ReaderState::Reading, waiting: 0 };
         let keyboard = InputReader(Arc::new((Mutex::new(state), Condvar::new())));
         let reader = keyboard.clone();
+        // A terminal that is gone is none any more: asked before.
+        let is_terminal = io::stdin().is_terminal();
         std::thread::Builder::new().spawn(move || {
             loop {
                 reader.wait_while_paused();
                 match event::poll(POLL) {
+                    // A closed terminal always seems to have input, and none can be read.
+                    Ok(false) if is_terminal && has_hung_up() => break,
                     Ok(false) => continue,
                     Ok(true) => {}
                     Err(_) => break,
@@ -122,6 +128,15 @@ impl InputReader {
     pub(in crate::tui) fn is_closed(&self) -> bool {
         self.state().turn == ReaderState::Closed
     }
+}
+
+/// Whether the other end of the terminal on standard input was closed.
+fn has_hung_up() -> bool {
+    let input = io::stdin();
+    let mut descriptors = [PollFd::new(input.as_fd(), PollFlags::empty())];
+    let polled = nix::poll::poll(&mut descriptors, PollTimeout::ZERO);
+    let events = descriptors[0].revents().unwrap_or(PollFlags::empty());
+    polled.is_ok() && events.contains(PollFlags::POLLHUP)
 }
 
 /// Converts an event of the terminal to an event of the explorer.

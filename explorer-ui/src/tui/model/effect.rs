@@ -3,6 +3,7 @@
 use super::job::Job;
 use crate::walk::inspection::InspectionRequest;
 use crate::walk::loaded_trace::LoadedTrace;
+use replay_core::reverse::WishedOrder;
 use replay_core::runner::SearchFrom;
 use std::sync::Arc;
 use traces::{Choice, TaskId};
@@ -17,6 +18,8 @@ pub enum Effect {
         /// The step to select.
         cursor: usize,
     },
+    /// Run schedules until one has these orders, of which the displayed one lacks the last.
+    Reverse(Vec<WishedOrder>),
     /// Shrink the displayed schedule.
     Shrink,
     /// Explain why the displayed schedule fails.

@@ -31,6 +31,7 @@ use notes::Notes;
 use pane_sizes::{Divider, PaneSizes};
 use ratatui::crossterm::event::KeyCode;
 use replay_core::library_calls::last_own_step;
+use replay_core::reverse::WishedOrder;
 use replay_core::source::Source;
 use replay_core::task_status::TaskStatus;
 use replay_core::verdict::Verdict;
@@ -66,6 +67,15 @@ pub struct SavedSchedule {
     pub choices: Vec<Choice>,
     /// The step that was selected.
     pub cursor: usize,
+}
+
+/// Orders of steps that the user asked for.
+#[derive(Debug, Default)]
+pub struct Reversal {
+    /// The step that is to change places with another one, and its schedule.
+    pub marked: Option<(Arc<LoadedTrace>, usize)>,
+    /// The orders that were asked for: they hold in the schedules that are asked for next.
+    pub pinned: Vec<WishedOrder>,
 }
 
 /// The state of the explorer.
@@ -165,6 +175,10 @@ pub struct Model {
     pub checks: Checks,
     /// The tasks and lines to bring together, as a predicate.
     pub wish: String,
+    /// The predicate that the schedule satisfies that is run next.
+    pub happened: Option<String>,
+    /// The steps to bring into another order.
+    pub reversal: Reversal,
     /// The text searched for last.
     pub search_text: String,
     /// The rows that the last search found.
@@ -232,6 +246,8 @@ impl Model {
             sources: HashMap::new(),
             checks: Checks::default(),
             wish: String::new(),
+            happened: None,
+            reversal: Reversal::default(),
             search_text: String::new(),
             found_rows: None,
             shown_rows: None,
@@ -316,6 +332,13 @@ impl Model {
             return self.lines.len();
         }
         self.lines.partition_point(|&first| first <= step).saturating_sub(1)
+    }
+
+    /// The step of the displayed schedule that is to change places with another one.
+    #[must_use]
+    pub fn marked_step(&self) -> Option<usize> {
+        let (of, step) = self.reversal.marked.as_ref()?;
+        Arc::ptr_eq(of, &self.view.loaded).then_some(*step)
     }
 
     /// Whether `n` and `N` move between matches of the text search, as in pagers and editors. They

@@ -89,7 +89,13 @@ fn dashboard(model: &Model) -> Lines {
         1 => "1 branch unexplored".to_owned(),
         open => format!("{} branches unexplored", grouped(open)),
     };
-    let failing = format!("{level}{waiting}; {} executions failed", grouped(progress.failing));
+    let failing = match search.order.wishes.is_empty() {
+        true => format!("{level}{waiting}; {} executions failed", grouped(progress.failing)),
+        false => format!(
+            "{level}{waiting}; {} executions satisfied it or failed",
+            grouped(progress.failing)
+        ),
+    };
     lines.push(one(model, failing, Role::Text));
     if let Some(tree) = &search.tree {
         lines.extend(by_depth(model, tree, behind));
@@ -183,9 +189,11 @@ pub(super) fn found(model: &Model, search: &SearchState) -> Lines {
     }
     let satisfied = |it: &&(Bug, _)| it.0.kind == FailureKind::Satisfied;
     let satisfied = search.found.iter().filter(satisfied).count();
-    let failures = count((search.found.len() - satisfied) as u64, "different failure");
-    let title = match satisfied {
-        0 => failures,
+    let others = search.found.len() - satisfied;
+    let failures = count(others as u64, "different failure");
+    let title = match (satisfied, others) {
+        (0, _) => failures,
+        (_, 0) => "satisfied".to_owned(),
         _ => format!("satisfied; {failures}"),
     };
     let mut lines = vec![one(model, format!(" {title} (f and F show them)"), Role::Title)];

@@ -2,7 +2,7 @@
 
 use super::id::PaneId;
 use super::pane::{Lines, Pane, one};
-use crate::report::text::clean;
+use crate::report::text::{clean, wrap};
 use crate::tui::model::Model;
 use crate::tui::theme::Role;
 use crate::walk::inspection::InspectionRequest;
@@ -25,8 +25,8 @@ impl Pane for Stacks {
         &["alt-6"]
     }
 
-    fn lines(&self, model: &Model, _room: Size) -> Lines {
-        stacks(model)
+    fn lines(&self, model: &Model, room: Size) -> Lines {
+        stacks(model, usize::from(room.width))
     }
 
     fn inspection(&self, model: &Model) -> Option<InspectionRequest> {
@@ -38,7 +38,7 @@ impl Pane for Stacks {
     }
 }
 
-fn stacks(model: &Model) -> Lines {
+fn stacks(model: &Model, cells: usize) -> Lines {
     let (loaded, at) = (model.loaded(), model.view.cursor);
     // The stacks at a failure were recorded with it.
     let failure = loaded.trace.failure.as_ref().filter(|_| at >= loaded.len());
@@ -47,8 +47,9 @@ fn stacks(model: &Model) -> Lines {
         None => match (model.inspections.stacks(at), &model.inspections.error, &model.can_run) {
             (Some(stacks), ..) => stacks,
             (None, Some(why), _) | (None, None, Err(why)) => {
-                let text = format!(" the program cannot be inspected: {}", clean(why));
-                return vec![one(model, text, Role::Bad)];
+                let text = format!("the program cannot be inspected: {}", clean(why));
+                let lines = wrap(&text, cells.saturating_sub(1)).into_iter();
+                return lines.map(|text| one(model, format!(" {text}"), Role::Bad)).collect();
             }
             (None, None, Ok(())) => return vec![one(model, " reading ...", Role::Dim)],
         },

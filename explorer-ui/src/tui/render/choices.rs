@@ -23,7 +23,11 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
     if area.height == 0 {
         return;
     }
-    let more = if model.looking_ahead { "looking ahead" } else { "" };
+    let more = match &model.can_run {
+        Ok(()) if model.looking_ahead => "looking ahead",
+        Ok(()) => "",
+        Err(_) => "cannot be run",
+    };
     heading(model, buffer, area, "next to run", Role::Title, more);
     let cut = glyphs(model).cut;
     let most = if area.width < NARROW { 14 } else { 18 };

@@ -42,6 +42,14 @@ pub(super) fn draw(model: &Model, buffer: &mut Buffer, area: Rect) {
     put(buffer, left, 0, pieces);
 }
 
+/// The column after the text that is typed into a prompt.
+pub(super) fn typed_end(model: &Model, area: Rect) -> Option<u16> {
+    let Mode::Prompt(ask, text) = &model.mode else { return None };
+    let (left, _) = footer_parts(model, area);
+    let used = width(ask.label()) + 2 + width(text);
+    Some(left.x + (used as u16).min(left.width.saturating_sub(1)))
+}
+
 /// The parts of the footer: messages on the left, the position on the right.
 fn footer_parts(model: &Model, area: Rect) -> (Rect, Rect) {
     let cells = width(&place(model)) as u16;

@@ -13,6 +13,9 @@ pub(super) const WIDE: u16 = 110;
 /// From this width on several panes are displayed at once.
 pub(in crate::tui) const BESIDE: u16 = 160;
 
+/// The least height of a pane with its heading, when several are displayed.
+pub(in crate::tui) const PANE: u16 = 5;
+
 /// Columns of step numbers, signs and the minimap.
 const MARGIN: u16 = 12;
 /// The preferred width of a column: an operation, its object and its location.
@@ -42,6 +45,8 @@ pub(in crate::tui) struct Areas {
     pub(in crate::tui) minimap: Rect,
     pub(in crate::tui) choices: Rect,
     pub(in crate::tui) pane: Rect,
+    /// Room for panes below a short schedule, on screens that show several panes.
+    pub(in crate::tui) under: Rect,
     pub(in crate::tui) footer: Rect,
 }
 
@@ -79,13 +84,14 @@ pub(in crate::tui) fn areas(model: &Model) -> Areas {
     let (schedule, choices, pane) = if is_wide(model) {
         // More tasks need more columns; the right side keeps the width its lists need.
         let tasks = model.loaded().tasks().min(usize::from(width)) as u16;
-        let columns = MARGIN + tasks * (COLUMN + 1);
+        let columns = |column: u16| MARGIN.saturating_add(tasks.saturating_mul(column + 1));
         let left = match pane_sizes.side {
             Some(left) => left.clamp(SIDE, width - SIDE),
-            None => {
-                let right = if width >= BESIDE { RIGHT.1 } else { RIGHT.0 };
-                columns.max(width * 11 / 20).min(width - right).max(60)
+            // What the operations do not need goes to the sources.
+            None if width >= BESIDE => {
+                columns(model.loaded().column_width()).clamp(60, width - RIGHT.1)
             }
+            None => columns(COLUMN).max(width * 11 / 20).min(width - RIGHT.0).max(60),
         };
         let right = Rect { x: left + 1, width: width - left - 1, ..body };
         let top = match pane_sizes.choices {
@@ -116,6 +122,11 @@ pub(in crate::tui) fn areas(model: &Model) -> Areas {
         )
     };
     let lanes = lane_lines(model, schedule.height);
+    let under = under_lines(model, schedule.height, lanes);
+    let (schedule, under) = (
+        Rect { height: schedule.height - under, ..schedule },
+        Rect { y: schedule.y + schedule.height - under, height: under, ..schedule },
+    );
     let (lanes, schedule) = (
         Rect { height: lanes, ..schedule },
         Rect { y: schedule.y + lanes, height: schedule.height - lanes, ..schedule },
@@ -139,8 +150,18 @@ pub(in crate::tui) fn areas(model: &Model) -> Areas {
         },
         choices,
         pane,
+        under,
         footer,
     }
+}
+
+/// The number of lines for panes below a schedule with fewer lines than `height`: half of the screen is
+/// not blank while sources are cut beside it.
+fn under_lines(model: &Model, height: u16, lanes: u16) -> u16 {
+    // Heading, end, and a blank line.
+    let needed = (model.lines.len() + 3 + usize::from(lanes)).min(usize::from(u16::MAX)) as u16;
+    let room = height.saturating_sub(needed).min(height * 3 / 5);
+    if model.size.0 >= BESIDE && room >= 2 * PANE { room } else { 0 }
 }
 
 /// The number of lines of the overview: one for each visible task, at most a quarter of

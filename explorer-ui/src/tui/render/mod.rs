@@ -13,13 +13,15 @@ pub(super) mod schedule;
 mod verdict;
 
 use super::model::Model;
+use super::model::mode::Mode;
 use super::panes;
-use super::theme::Role;
+use super::theme::{Role, Theme};
 use crate::report::summary::cut;
 use crate::report::text::{clean, count};
-use layout::{LEAST, WIDE, areas};
+use layout::{Areas, LEAST, WIDE, areas};
 use paint::put;
 use ratatui::Frame;
+use ratatui::layout::Position;
 use ratatui::style::Style;
 use traces::Trace;
 
@@ -54,6 +56,29 @@ pub fn draw(model: &Model, frame: &mut Frame<'_>) {
     footer::draw(model, buffer, areas.footer);
     overlay::draw(model, buffer, size);
     model.color_depth.reduce(buffer);
+    // Screen readers speak the row with the terminal's cursor.
+    if model.theme == Theme::Plain
+        && let Some(position) = cursor(model, &areas)
+    {
+        frame.set_cursor_position(position);
+    }
+}
+
+/// Where the terminal's cursor belongs: on the selected row, or after the text that is typed.
+fn cursor(model: &Model, areas: &Areas) -> Option<Position> {
+    match &model.mode {
+        Mode::Prompt(..) => {
+            let x = footer::typed_end(model, areas.footer)?;
+            Some(Position { x, y: areas.footer.y })
+        }
+        Mode::Normal if areas.rows.height > 0 => {
+            let top = schedule::top_line(model, areas.rows.height);
+            let line = model.line_of(model.view.cursor).checked_sub(top)?;
+            let y = areas.rows.y + (line as u16).min(areas.rows.height - 1);
+            Some(Position { x: areas.rows.x, y })
+        }
+        _ => None,
+    }
 }
 
 /// Draws the screen before the first schedule: the target, and what is being done.

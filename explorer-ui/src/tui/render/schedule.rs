@@ -202,7 +202,8 @@ impl Sheet<'_> {
         let (ribbon, ribbon_role) = ribbon::sign(self.model, self.model.check(), steps.clone());
         let linked = linked_step.is_some();
         let same = inside.is_some();
-        let number = match self.model.view.notes.range(steps).next().is_some() {
+        let marked = self.model.marked_step().is_some_and(|at| steps.contains(&at));
+        let number = match marked || self.model.view.notes.range(steps).next().is_some() {
             true => self.style(Role::Notice).add_modifier(Modifier::REVERSED),
             false => self.style(Role::Dim),
         };
@@ -279,13 +280,15 @@ impl Sheet<'_> {
 
     fn cells(&self, pieces: &mut Pieces, cells: &[Cell], step: usize, ahead: bool) {
         let Some(columns) = &self.columns else {
+            let last = TaskId(self.loaded.tasks().saturating_sub(1) as u16);
+            let names = (width(&last.to_string()) + 1).max(4);
             for cell in cells {
                 let room = match cells.len() {
-                    1 => self.width.saturating_sub(self.gutter + 5 + 5),
+                    1 => self.width.saturating_sub(self.gutter + 5 + names + 1),
                     _ => cell.label_width() + 2,
                 };
                 let task = cell.task.to_string();
-                pieces.push((format!("{task:<4}"), self.style(Role::Task(cell.task))));
+                pieces.push((format!("{task:<names$}"), self.style(Role::Task(cell.task))));
                 self.cell(pieces, cell, room, ahead);
             }
             return;

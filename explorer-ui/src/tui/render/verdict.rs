@@ -45,7 +45,15 @@ fn parts(model: &Model) -> Option<[(String, Role); 2]> {
         }
         (None, _) => ("by its pattern".to_owned(), Role::Dim),
     };
-    Some([(sentence(trace, verdict), Role::Text), (known, role)])
+    let said = shortened(&sentence(trace, verdict), usize::from(model.size.0), glyphs(model).cut);
+    Some([(said, Role::Text), (known, role)])
+}
+
+/// A sentence without the ends of words that would fill the rows: names of generated code.
+fn shortened(sentence: &str, cells: usize, cut: &str) -> String {
+    let most = (cells / 2).max(20);
+    let word = |word: &str| clip(word, most, cut);
+    sentence.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The verdict in rows of pieces of text.

@@ -8,13 +8,14 @@ use crate::tui::model::event::Event;
 use crate::tui::model::folding::Fold;
 use crate::tui::model::notes::Notes;
 use crate::tui::panes::id::PaneId;
-use crate::tui::panes::slots::slots;
-use crate::tui::render::layout::areas;
+use crate::tui::panes::slots::{Slot, slots};
+use crate::tui::render::layout::{BESIDE, areas};
 use crate::tui::update::update;
 use crate::walk::loaded_trace::LoadedTrace;
+use ratatui::layout::Rect;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use traces::Operation;
+use traces::{Operation, Trace};
 
 #[test]
 fn tasks_are_hidden_shown_and_pinned() {
@@ -187,7 +188,17 @@ fn open_panes_are_displayed_below_each_other_on_wide_screens() {
     keys(&mut model, "*");
     assert_eq!(shown(&model), ["source", "locks", "values", "causes"]);
     assert!(model.message.as_ref().is_some_and(|it| it.text.ends_with("values, causes")));
-    keys(&mut model, "* alt-1 *");
+    // It is moved among the others, up to either end.
+    keys(&mut model, "alt-, alt-,");
+    assert_eq!(shown(&model), ["source", "causes", "locks", "values"]);
+    keys(&mut model, "alt-, alt-,");
+    assert_eq!(shown(&model), ["causes", "source", "locks", "values"]);
+    keys(&mut model, "alt-.");
+    assert_eq!(shown(&model), ["source", "causes", "locks", "values"]);
+    keys(&mut model, "* alt-.");
+    assert!(model.message.as_ref().is_some_and(|it| it.text.contains("* adds it")));
+    assert_eq!(shown(&model), ["causes", "source", "locks", "values"]);
+    keys(&mut model, "* * alt-1 *");
     assert_eq!(shown(&model), ["source", "locks", "values"]);
     keys(&mut model, "alt-2");
     assert_eq!(shown(&model), ["locks", "values"]);
@@ -197,6 +208,44 @@ fn open_panes_are_displayed_below_each_other_on_wide_screens() {
     assert_eq!(model.pane, PaneId("values"));
     keys(&mut model, "Z");
     assert_eq!(shown(&model), ["values"]);
+}
+
+#[test]
+fn panes_fill_the_space_below_a_short_schedule() {
+    let mut model = model(samples::deadlock(), 160, 50);
+    let places = |model: &Model| {
+        let right = areas(model).pane.x;
+        let beside = |slot: &Slot| slot.heading.x == right;
+        slots(model).iter().map(|slot| (slot.pane.0, beside(slot))).collect::<Vec<_>>()
+    };
+    assert_eq!(places(&model), [("source", true), ("locks", false), ("values", false)]);
+    let now = areas(&model);
+    let (rows, under) = (now.rows, now.under);
+    assert!(usize::from(rows.height) > model.lines.len(), "every row has its line");
+    assert_eq!((under.x, under.width), (now.schedule.x, now.schedule.width));
+    assert_eq!(under.y + under.height, now.footer.y);
+    // The panes there take clicks, and the rows above do.
+    let locks = slots(&model)[1].contents;
+    update(&mut model, Event::Click(locks.x + 2, locks.y));
+    assert_eq!(model.pane, PaneId("locks"));
+    // A long schedule needs the space itself, and a narrow screen shows one pane.
+    let mut long = samples::two_tasks();
+    let steps = long.execution.steps.clone();
+    long.execution.steps = steps.iter().copied().cycle().take(500).collect();
+    assert_eq!(areas(&super::model(long, 160, 50)).under.height, 0);
+    assert_eq!(areas(&super::model(samples::deadlock(), 159, 50)).under.height, 0);
+}
+
+#[test]
+fn the_schedule_is_as_wide_as_its_operations_need() {
+    let wide = |trace: &Trace, width| areas(&model(trace.clone(), width, 50)).schedule.width;
+    let mut trace = samples::deadlock();
+    let before = wide(&trace, 240);
+    assert!(before < 240 / 2, "{before}");
+    assert_eq!(wide(&trace, 300), before, "further columns are for the sources");
+    let name = "a_lock_with_a_long_name".to_owned();
+    trace.execution.objects.iter_mut().for_each(|object| object.name.clone_from(&name));
+    assert!(wide(&trace, 240) > before);
 }
 
 #[test]
@@ -282,13 +331,25 @@ fn panes_fill_their_area_without_overlap() {
                 assert_eq!(slots, [], "{width}x{height}");
                 continue;
             }
-            let mut at = area.y + 1;
-            for slot in &slots {
-                assert_eq!(slot.heading.y, at, "{width}x{height}");
-                assert_eq!(slot.contents.y, at + slot.heading.height, "{width}x{height}");
-                at = slot.contents.y + slot.contents.height;
+            // Beside the schedule, and below it.
+            let under = areas(&model).under;
+            let (beside, below): (Vec<Slot>, Vec<Slot>) =
+                slots.iter().partition(|slot| slot.heading.x == area.x);
+            let mut columns =
+                vec![(beside, Rect { y: area.y + 1, height: area.height - 1, ..area })];
+            if width >= BESIDE {
+                columns.push((below, under));
             }
-            assert_eq!(at, area.y + area.height, "{width}x{height}");
+            for (slots, area) in columns.into_iter().filter(|(slots, _)| !slots.is_empty()) {
+                let mut at = area.y;
+                for slot in &slots {
+                    assert_eq!(slot.heading.y, at, "{width}x{height}");
+                    assert_eq!(slot.contents.y, at + slot.heading.height, "{width}x{height}");
+                    assert_eq!((slot.contents.x, slot.contents.width), (area.x, area.width));
+                    at = slot.contents.y + slot.contents.height;
+                }
+                assert_eq!(at, area.y + area.height, "{width}x{height}");
+            }
             assert!(slots.iter().any(|slot| slot.pane == model.pane), "{width}x{height}");
             assert!(width >= 160 || slots.len() == 1, "{width}x{height}");
             screen(&model);

@@ -19,7 +19,7 @@ use crate::walk::loaded_trace::LoadedTrace;
 use crate::walk::reply::Reply;
 use proptest::prelude::*;
 use ratatui::Terminal;
-use ratatui::backend::TestBackend;
+use ratatui::backend::{Backend, TestBackend};
 use replay_core::runner::{LookAhead, NearestFailure};
 use replay_core::verdict;
 use std::sync::Arc;
@@ -213,6 +213,120 @@ fn pinned_lines_become_a_predicate() {
     assert_eq!((order.strategy.name(), order.behind()), ("when", 0));
     keys(&mut model, "@ ctrl-u enter");
     assert_eq!(model.wish, "");
+}
+
+#[test]
+fn a_schedule_that_can_only_be_read_is_announced() {
+    let mut model = new_model(samples::lost_update(), 120, 40);
+    model.can_run = Err("the program is gone".to_owned());
+    opened(&mut model, None);
+    let text = |model: &Model| model.message.as_ref().map_or("", |it| &it.text).to_owned();
+    assert_eq!(text(&model), "this schedule can only be read: the program is gone");
+    assert!(screen(&model).lines().any(|row| row.contains("next to run cannot be run")));
+    for key in ["n", "N"] {
+        assert_eq!(keys(&mut model, key), []);
+        assert_eq!(text(&model), "there is no look-ahead: the program is gone");
+    }
+    for key in ["r", "@", "h", "s", "x", "D"] {
+        assert_eq!(keys(&mut model, key), []);
+        assert!(text(&model).ends_with(": the program is gone"), "{key}: {}", text(&model));
+    }
+    // Everything that needs no run works.
+    keys(&mut model, "g / w enter n");
+    assert!(text(&model).starts_with("match 2 of"), "{}", text(&model));
+}
+
+#[test]
+fn a_name_of_a_megabyte_leaves_the_screen_readable() {
+    let mut trace = samples::lost_update();
+    let long = "name_".repeat(200_000);
+    trace.execution.objects.iter_mut().for_each(|object| object.name.clone_from(&long));
+    let model = model(trace.clone(), 120, 40);
+    let text = screen(&model);
+    let verdict: Vec<&str> = text.lines().skip(1).take(2).collect();
+    assert!(verdict[0].contains("…") && verdict.join(" ").contains("queue.c:10"), "{text}");
+    let read = trace.execution.steps[3].object;
+    let name = crate::report::names::object_name(&trace, read).expect("a name");
+    assert!(name.len() < 1100 && name.contains("(999,000 bytes left out)"), "{name}");
+}
+
+#[test]
+fn the_terminals_cursor_is_on_the_selected_row_without_colours() {
+    let mut model = model(samples::deadlock(), 100, 30);
+    let place = |model: &Model| {
+        let mut terminal = Terminal::new(TestBackend::new(100, 30)).expect("a screen in memory");
+        let drawn = terminal.draw(|frame| render::draw(model, frame)).map(|_| ());
+        drawn.expect("it is drawn");
+        let at = terminal.backend_mut().get_cursor_position().expect("it has one");
+        (at.x, at.y)
+    };
+    let selected = |model: &Model| {
+        let number = format!("{:>4}", model.view.cursor + 1);
+        let row = screen(model).lines().position(|row| row.starts_with(&number));
+        (0, row.expect("the row") as u16)
+    };
+    keys(&mut model, "g");
+    assert_eq!(place(&model), (0, 0), "colours show the row");
+    model.theme = Theme::Plain;
+    let first = place(&model);
+    assert_eq!(first, selected(&model));
+    keys(&mut model, "j j");
+    assert_eq!(place(&model), selected(&model));
+    assert_eq!(place(&model).1, first.1 + 2);
+    keys(&mut model, "/ a b");
+    let row = screen(&model).lines().last().expect("the footer").to_owned();
+    let typed = row.find("ab").expect("the text") + 2;
+    assert_eq!(place(&model), (typed as u16, 29));
+}
+
+#[test]
+fn two_steps_are_brought_into_the_other_order() {
+    let mut model = model(samples::deadlock(), 140, 30);
+    let text = |model: &Model| model.message.as_ref().map_or("", |it| &it.text).to_owned();
+    let wishes = |effects: Vec<Effect>| {
+        let wishes = effects.into_iter().filter_map(|effect| match effect {
+            Effect::Reverse(wishes) => Some(wishes),
+            _ => None,
+        });
+        wishes.collect::<Vec<_>>()
+    };
+    let steps: Vec<u16> =
+        model.loaded().trace.execution.steps.iter().map(|step| step.task.0).collect();
+    let at = |task: u16| steps.iter().rposition(|&one| one == task).expect("a step") + 1;
+    let (one, two) = (at(1), at(2));
+    let (first, last) = (one.min(two), one.max(two));
+    let effects = keys(&mut model, &format!("# {first} enter r"));
+    assert_eq!(wishes(effects).len(), 0);
+    assert!(text(&model).starts_with(&format!("step {first} is marked: r at a step")));
+    // The same step again forgets it.
+    keys(&mut model, "r");
+    assert_eq!((text(&model).as_str(), model.marked_step()), ("no step is marked any more", None));
+    let [asked] = &wishes(keys(&mut model, &format!("r # {last} enter r")))[..] else {
+        panic!("{}", text(&model))
+    };
+    let [wish] = asked[..] else { panic!("{asked:?}") };
+    let execution = model.loaded().trace.execution.clone();
+    assert_eq!(wish.first.find(&execution), Some(last - 1));
+    assert_eq!(wish.second.find(&execution), Some(first - 1));
+    // The schedule with that order is shown, and the order is kept for the next one.
+    let mut trace = samples::deadlock();
+    trace.execution.steps.swap(first - 1, last - 1);
+    let loaded = Arc::new(LoadedTrace::of(trace));
+    let found = Reply::Reversed { loaded, step: first - 1, both: true, wishes: asked.clone() };
+    update(&mut model, Event::Engine(found));
+    assert_eq!(model.view.cursor, first - 1);
+    assert!(text(&model).starts_with("in this order it fails: "), "{}", text(&model));
+    assert_eq!((model.reversal.pinned.len(), model.marked_step()), (1, None));
+    // Reversing the same two again asks for the first order only.
+    let [asked] = &wishes(keys(&mut model, &format!("# {first} enter r # {last} enter r")))[..]
+    else {
+        panic!("{}", text(&model))
+    };
+    assert_eq!(asked.len(), 1);
+    assert_eq!((asked[0].first, asked[0].second), (wish.second, wish.first));
+    keys(&mut model, &format!("esc # {first} enter r"));
+    assert_eq!(text(&model), "forgotten: the mark, and 1 pinned order");
+    assert_eq!((model.reversal.pinned.len(), model.marked_step()), (0, None));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Performs actions.
 
-use super::{choices, columns, navigate, rows, scroll, search, tools};
+use super::{choices, columns, navigate, reverse, rows, scroll, search, tools};
 use crate::tui::keys::actions::Action;
 use crate::tui::model::Model;
 use crate::tui::model::effect::{DebuggerKind, Effect};
@@ -65,6 +65,7 @@ pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effec
         Action::RestoreEdited => choices::restore_edited(model, effects),
         Action::HandOver => search::open_dialog(model),
         Action::MakeHappen => search::ask_wish(model),
+        Action::Reverse => reverse::reverse(model, effects),
         Action::Stop => search::stop(model, effects),
         Action::Resume => search::resume(model, effects),
         Action::NextFound => search::show_found(model, true, effects),
@@ -74,6 +75,8 @@ pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effec
         }
         Action::ShowPane(pane) => show_pane(model, pane),
         Action::KeepPane => keep_pane(model),
+        Action::PaneEarlier => move_pane(model, true),
+        Action::PaneLater => move_pane(model, false),
         Action::PaneDown => scroll::pane(model, model.pane, 1),
         Action::PaneUp => scroll::pane(model, model.pane, -1),
         Action::Bookmark => tools::bookmark(model, effects),
@@ -144,6 +147,23 @@ fn keep_pane(model: &mut Model) {
     if kept {
         model.open_panes.push(pane);
     }
+    tell_open_panes(model);
+}
+
+/// Exchanges the selected pane with the open one before or after it.
+fn move_pane(model: &mut Model, earlier: bool) {
+    let Some(at) = model.open_panes.iter().position(|&open| open == model.pane) else {
+        let (name, key) = (model.pane.0, model.keys.name_of(Action::KeepPane, "keep-pane"));
+        return model.notify(format!("{name} is not among the open panes: {key} adds it"));
+    };
+    let to = if earlier { at.checked_sub(1) } else { Some(at + 1) };
+    if let Some(to) = to.filter(|&to| to < model.open_panes.len()) {
+        model.open_panes.swap(at, to);
+    }
+    tell_open_panes(model);
+}
+
+fn tell_open_panes(model: &mut Model) {
     let open: Vec<&str> = model.open_panes.iter().map(|pane| pane.0).collect();
     let open = if open.is_empty() { "none".to_owned() } else { open.join(", ") };
     let room = match model.size.0 >= BESIDE {

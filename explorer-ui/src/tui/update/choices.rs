@@ -64,6 +64,10 @@ pub(super) fn other_data(model: &mut Model, effects: &mut Vec<Effect>) {
 
 /// Runs the enabled task that is nearest to a failure or, with `all`, the whole schedule to it.
 pub(super) fn best_move(model: &mut Model, all: bool, effects: &mut Vec<Effect>) {
+    if let Err(why) = &model.can_run {
+        let why = format!("there is no look-ahead: {why}");
+        return model.fail(why);
+    }
     let at = model.view.cursor;
     let running = at.checked_sub(1).map(|before| model.loaded().trace.execution.steps[before].task);
     let best = model

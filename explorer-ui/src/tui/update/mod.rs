@@ -10,6 +10,7 @@ mod mouse;
 mod navigate;
 mod prompt;
 mod reply;
+mod reverse;
 mod rows;
 mod scroll;
 mod search;
@@ -22,6 +23,7 @@ use super::keys::actions::Action;
 use super::model::Model;
 use super::model::effect::Effect;
 use super::model::event::Event;
+use super::model::message::Message;
 use super::panes;
 use super::session::Session;
 use crate::walk::loaded_trace::LoadedTrace;
@@ -86,14 +88,17 @@ pub fn new_model(loaded: Arc<LoadedTrace>, size: (u16, u16)) -> Model {
 pub fn opened(model: &mut Model, session: Option<Session>) -> Vec<Effect> {
     let mut effects = Vec::new();
     let step = session.and_then(|session| session.restore(model));
-    if model.saved.is_some() && model.can_run.is_ok() {
+    let mut said: Vec<String> = Vec::new();
+    if let Err(why) = &model.can_run {
+        said.push(format!("this schedule can only be read: {why}"));
+    } else if model.saved.is_some() {
         let key = model.keys.name_of(Action::RestoreEdited, "restore-edited");
-        model.notify(format!("the schedule as recorded; {key} restores your edited one"));
+        said.push(format!("the schedule as recorded; {key} restores your edited one"));
     }
     // A failing schedule opens at the step that decides.
     let decisive = model.decisive_step();
     let cursor = step.unwrap_or(decisive).min(model.loaded().len());
-    if cursor != decisive && model.message.is_none() {
+    if cursor != decisive && model.saved.is_none() {
         let key = model.keys.name_of(Action::Decisive, "decisive");
         let at = match cursor < model.loaded().len() {
             true => format!("step {}", cursor + 1),
@@ -104,7 +109,10 @@ pub fn opened(model: &mut Model, session: Option<Session>) -> Vec<Effect> {
         } else {
             String::new()
         };
-        model.notify(format!("at {at}, where the last session left it{to}"));
+        said.push(format!("at {at}, where the last session left it{to}"));
+    }
+    if !said.is_empty() && model.message.is_none() {
+        model.message = Some(Message { text: said.join("; "), bad: model.can_run.is_err() });
     }
     model.follows_verdict = cursor == decisive && model.loaded().verdict().is_some();
     cursor::move_cursor(model, cursor, &mut effects);

@@ -31,7 +31,8 @@ pub(super) fn wheel(
     effects: &mut Vec<Effect>,
 ) {
     let at = Position { x, y };
-    let on_pane = areas(model).pane.contains(at);
+    let under_mouse = panes::at(model, at);
+    let on_pane = under_mouse.is_some() || areas(model).pane.contains(at);
     let lines = i64::from(notches) * NOTCH;
     match &model.mode {
         Mode::Help(_) | Mode::Text(..) => scroll::window(model, lines),
@@ -43,8 +44,7 @@ pub(super) fn wheel(
         }
         Mode::Normal if on_pane => {
             // The pane under the mouse; the row of tabs belongs to the selected one.
-            let pane = panes::at(model, at).unwrap_or(model.pane);
-            scroll::pane(model, pane, lines);
+            scroll::pane(model, under_mouse.unwrap_or(model.pane), lines);
         }
         Mode::Normal => move_by_lines(model, lines, effects),
         Mode::Prompt(..) => {}

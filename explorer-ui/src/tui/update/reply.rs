@@ -2,8 +2,8 @@
 
 use super::choices::show;
 use super::cursor::move_cursor;
-use super::search;
 use super::tools::text_width;
+use super::{reverse, search};
 use crate::report::style::Style;
 use crate::report::summary::cut;
 use crate::report::text::wrapped_lines;
@@ -21,11 +21,22 @@ pub(super) fn received(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
             let failed = loaded.trace.failure.as_ref().map(|failure| failure.message.clone());
             let cut = cut(&loaded.trace);
             show(model, loaded, cursor, effects);
+            if let Some(wish) = model.happened.take() {
+                let rest = match (failed, cut) {
+                    (Some(why), _) => format!("fails: {why}"),
+                    (None, Some(cut)) => format!("is {cut}"),
+                    (None, None) => "passes".to_owned(),
+                };
+                return model.notify(format!("{wish}: so it is at this step; the rest {rest}"));
+            }
             match (failed, cut) {
                 (Some(why), _) => model.notify(format!("this schedule fails: {why}")),
                 (None, Some(cut)) => model.fail(format!("this schedule is {cut}")),
                 (None, None) => model.notify("this schedule passes"),
             }
+        }
+        Reply::Reversed { loaded, step, both, wishes } => {
+            reverse::reversed(model, (loaded, step), both, wishes, effects);
         }
         Reply::Explained { explanation, nearest } => {
             model.busy = None;
@@ -76,7 +87,7 @@ pub(super) fn received(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
         }
         Reply::Progress(what) => model.busy = model.busy.take().map(|_| what),
         Reply::Failed(why) => {
-            model.busy = None;
+            (model.busy, model.happened) = (None, None);
             model.fail(why);
         }
         Reply::Search { number, update } => search::received(model, number, update, effects),

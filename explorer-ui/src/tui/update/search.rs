@@ -115,7 +115,7 @@ pub(super) fn make_happen(model: &mut Model, text: &str, effects: &mut Vec<Effec
         strategy: StrategyChoice::WHEN,
         bound: None,
         workers: model.workers,
-        limits: SearchLimits { first_failure: true, ..SearchLimits::default() },
+        limits: SearchLimits::default(),
         wishes: vec![text.to_owned()],
         resume: false,
     };
@@ -183,10 +183,22 @@ pub(super) fn received(
         let tasks = choices.iter().filter(|choice| matches!(choice, Choice::Task(_)));
         let cursor = tasks.count();
         model.busy = Some("running the schedule that satisfies it".to_owned());
+        model.happened = Some(search.order.wishes.join(" "));
+        // It was asked for once; failures on the way did not end the search.
+        if search.is_running() {
+            search.status = SearchStatus::Stopping;
+            effects.push(Effect::StopSearch);
+        }
         effects.push(Effect::Run { choices, cursor });
     }
     let message = match (&search.status, search.found.get(known)) {
         (_, Some((bug, _))) if bug.kind == FailureKind::Satisfied => None,
+        // A failure on the way to what was asked for.
+        (SearchStatus::Running | SearchStatus::Stopping, Some(_))
+            if !search.order.wishes.is_empty() =>
+        {
+            None
+        }
         (_, Some((bug, _))) => {
             let key = model.keys.name_of(Action::NextFound, "next-found");
             Some(format!("found: {}: {} ({key} shows it)", bug.kind, bug.message))

@@ -1,6 +1,6 @@
 //! Checks the verdict on a failing schedule on a separate thread, so that no request waits for it.
 
-use super::Replies;
+use super::{Replies, Urgency};
 use crate::walk::check::{CheckState, CheckUpdate};
 use crate::walk::loaded_trace::LoadedTrace;
 use crate::walk::panics::catch_panic;
@@ -19,11 +19,17 @@ pub(super) struct RunningCheck {
 }
 
 impl RunningCheck {
-    pub(super) fn start(walk: Runner, loaded: Arc<LoadedTrace>, replies: Replies) -> RunningCheck {
+    pub(super) fn start(
+        walk: Runner,
+        loaded: Arc<LoadedTrace>,
+        urgency: Urgency,
+        replies: Replies,
+    ) -> RunningCheck {
         let stop = Arc::<AtomicBool>::default();
         let flag = Arc::clone(&stop);
         let (of, on_failure) = (Arc::clone(&loaded), Arc::clone(&replies));
         let started = std::thread::Builder::new().spawn(move || {
+            urgency.apply();
             let send = |update| {
                 if !flag.load(Ordering::Relaxed) {
                     replies(Reply::Check { of: Arc::clone(&loaded), update });

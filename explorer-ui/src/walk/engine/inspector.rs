@@ -1,7 +1,7 @@
 //! The thread that reads stacks and values of the target at steps of a schedule. All of it happens
 //! on one thread, because ptrace requires the thread that attached.
 
-use super::Replies;
+use super::{Replies, Urgency};
 use crate::walk::inspection::{InspectionRequest, InspectionResult};
 use crate::walk::loaded_trace::LoadedTrace;
 use crate::walk::panics::catch_panic;
@@ -34,11 +34,12 @@ pub(super) struct Inspector {
 
 impl Inspector {
     /// Starts the thread. It starts the target at the first request.
-    pub(super) fn start(replies: Replies) -> io::Result<Inspector> {
+    pub(super) fn start(urgency: Urgency, replies: Replies) -> io::Result<Inspector> {
         let (requests, inbox) = channel();
         let stop = Arc::<Mutex<Option<StopInspector>>>::default();
         let mut state = InspectorThread { inbox, process: None, stop: Arc::clone(&stop) };
         let thread = std::thread::Builder::new().spawn(move || {
+            urgency.apply();
             while let Err(why) = catch_panic(|| state.serve(&*replies)) {
                 replies(Reply::Failed(why));
             }

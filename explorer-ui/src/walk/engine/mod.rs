@@ -12,6 +12,7 @@ use super::reply::Reply;
 use check::RunningCheck;
 use inspector::Inspector;
 use replay_core::Target;
+use replay_core::priority;
 use replay_core::runner::{Runner, SearchFrom};
 use search::RunningSearch;
 use std::cell::RefCell;
@@ -27,6 +28,24 @@ pub(crate) use worker::Request;
 /// Sends replies to the event loop.
 type Replies = Arc<dyn Fn(Reply) + Send + Sync>;
 
+/// How urgent the engine's work is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// A program waits for it.
+    Awaited,
+    /// Keys of a user come first.
+    Background,
+}
+
+impl Urgency {
+    /// Sets the priority of the calling thread.
+    fn apply(self) {
+        if self == Urgency::Background {
+            priority::lower_for_background();
+        }
+    }
+}
+
 /// Handle of the engine's threads: one for requests, one for the search, one that reads memory of
 /// the target.
 pub(crate) struct Engine {
@@ -37,6 +56,7 @@ pub(crate) struct Engine {
     thread: Option<JoinHandle<()>>,
     /// How to run the target, in its last build.
     walk: Arc<RwLock<Runner>>,
+    urgency: Urgency,
     replies: Replies,
     search: RefCell<Option<RunningSearch>>,
     /// The running check, and those that were stopped and have not ended yet.
@@ -48,6 +68,7 @@ impl Engine {
     /// Starts the engine, which sends its replies to `replies`.
     pub(crate) fn start(
         walk: Runner,
+        urgency: Urgency,
         replies: impl Fn(Reply) + Send + Sync + 'static,
     ) -> io::Result<Engine> {
         let (requests, inbox) = channel();
@@ -56,6 +77,7 @@ impl Engine {
         let thread = {
             let (walk, replies) = (Arc::clone(&walk), Arc::clone(&replies));
             std::thread::Builder::new().spawn(move || {
+                urgency.apply();
                 while let Err(why) = catch_panic(|| worker::serve(&walk, &inbox, &*replies)) {
                     replies(Reply::Failed(why));
                 }
@@ -66,7 +88,8 @@ impl Engine {
             cancelled: RefCell::default(),
             thread: Some(thread),
             walk,
-            inspector: Inspector::start(Arc::clone(&replies))?,
+            urgency,
+            inspector: Inspector::start(urgency, Arc::clone(&replies))?,
             replies,
             search: RefCell::default(),
             checks: RefCell::default(),
@@ -101,7 +124,7 @@ impl Engine {
     /// Checks the verdict on a failing schedule; an earlier check is stopped first.
     pub(crate) fn check(&self, loaded: Arc<LoadedTrace>) {
         let walk = current_build(&self.walk);
-        let check = RunningCheck::start(walk, loaded, Arc::clone(&self.replies));
+        let check = RunningCheck::start(walk, loaded, self.urgency, Arc::clone(&self.replies));
         self.stop_checks();
         self.checks.borrow_mut().push(check);
     }
@@ -120,7 +143,8 @@ impl Engine {
         let walk = current_build(&self.walk);
         let before =
             self.search.take().filter(|_| order.resume).and_then(RunningSearch::into_state);
-        let search = RunningSearch::start(number, walk, order, before, Arc::clone(&self.replies));
+        let (urgency, replies) = (self.urgency, Arc::clone(&self.replies));
+        let search = RunningSearch::start(number, walk, order, before, (urgency, replies));
         self.search.replace(Some(search));
     }
 

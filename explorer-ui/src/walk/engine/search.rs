@@ -1,6 +1,6 @@
 //! A search on a separate thread.
 
-use super::Replies;
+use super::{Replies, Urgency};
 use crate::walk::loaded_trace::LoadedTrace;
 use crate::walk::panics::catch_panic;
 use crate::walk::reply::Reply;
@@ -33,7 +33,7 @@ impl RunningSearch {
         walk: Runner,
         order: SearchFrom,
         before: Option<Arc<Scratch>>,
-        replies: Replies,
+        (urgency, replies): (Urgency, Replies),
     ) -> RunningSearch {
         let stop = Arc::<AtomicBool>::default();
         let state = match before.map_or_else(|| Scratch::new().map(Arc::new), Ok) {
@@ -48,6 +48,7 @@ impl RunningSearch {
         let flag = Arc::clone(&stop);
         let on_failure = Arc::clone(&replies);
         let started = std::thread::Builder::new().spawn(move || {
+            urgency.apply();
             let report = |update| replies(Reply::Search { number, update });
             match catch_panic(|| run(&walk, &order, out.path(), &flag, &report)).and_then(|ran| ran)
             {

@@ -7,6 +7,7 @@ use crate::walk::reply::{Explanation, Reply};
 use replay_core::Error;
 use replay_core::bisect;
 use replay_core::realign::{Realigned, realign};
+use replay_core::reverse::{Reversed, WishedOrder, reverse};
 use replay_core::runner::{LookAhead, RunOutcome, Runner};
 use replay_core::shrink::{ProgressObserver, Proof, Size, shrink};
 use replay_core::source::Sources;
@@ -25,6 +26,8 @@ const SHRINK_BUDGET: u64 = 100_000;
 pub(crate) enum Request {
     /// Follow these choices.
     Run { choices: Vec<Choice>, cursor: usize },
+    /// Run a schedule in which all these orders hold; the last of them does not hold in this one.
+    Reverse { loaded: Arc<LoadedTrace>, wishes: Vec<WishedOrder> },
     /// Shrink this schedule.
     Shrink(Arc<LoadedTrace>),
     /// Explain why this schedule fails.
@@ -55,12 +58,16 @@ pub(super) fn serve(
     while let Ok(first) = inbox.recv() {
         // Of several waiting requests of one kind only the last matters.
         let (mut run, mut look_ahead, mut shrinking, mut explain) = (None, None, None, None);
-        let mut rebuilt = None;
+        let (mut reversing, mut rebuilt) = (None, None);
         for PendingRequest { request, cancelled } in std::iter::once(first).chain(inbox.try_iter())
         {
             match request {
                 Request::Run { choices, cursor } => {
                     run = Some((choices, cursor));
+                    look_ahead = None;
+                }
+                Request::Reverse { loaded, wishes } => {
+                    reversing = Some((loaded, wishes, cancelled));
                     look_ahead = None;
                 }
                 Request::Shrink(loaded) => {
@@ -86,6 +93,9 @@ pub(super) fn serve(
         let walk = &current_build(walk);
         if let Some((choices, cursor)) = run {
             reply(follow(walk, choices, cursor));
+        }
+        if let Some((loaded, wishes, cancelled)) = reversing {
+            reply(reversed(walk, &loaded, wishes, &cancelled));
         }
         if let Some((loaded, cancelled)) = shrinking {
             reply(smallest(walk, &loaded.trace, &cancelled, reply));
@@ -149,6 +159,35 @@ fn follow(walk: &Runner, choices: Vec<Choice>, cursor: usize) -> Reply {
         }
         Ok(RunOutcome::Died(how)) => Reply::Failed(format!("the program died: {how}")),
         Ok(RunOutcome::Interrupted) => Reply::Failed("interrupted".into()),
+        Err(error) => Reply::Failed(error.to_string()),
+    }
+}
+
+/// Runs schedules until one has the wished orders.
+fn reversed(
+    walk: &Runner,
+    loaded: &LoadedTrace,
+    wishes: Vec<WishedOrder>,
+    cancelled: &AtomicBool,
+) -> Reply {
+    match reverse(walk, &loaded.trace.execution, &wishes, cancelled) {
+        Ok(Reversed::Found { trace, step, both }) => {
+            Reply::Reversed { loaded: Arc::new(LoadedTrace::of(*trace)), step, both, wishes }
+        }
+        Ok(Reversed::Not { .. }) if cancelled.load(Ordering::Relaxed) => {
+            Reply::Failed("cancelled before the other order was found".into())
+        }
+        Ok(Reversed::Not { runs }) => {
+            let kept = match wishes.len() {
+                0 | 1 => "",
+                _ => ", with the orders that are pinned",
+            };
+            let runs = count(runs as u64, "run");
+            Reply::Failed(format!(
+                "the other order did not come about in {runs}{kept}, which does not show that it is \
+                 impossible"
+            ))
+        }
         Err(error) => Reply::Failed(error.to_string()),
     }
 }

@@ -1,6 +1,7 @@
 //! Finds the order of events that makes a schedule fail, and the kind of bug behind it.
 
 mod cause;
+mod conflicts;
 mod evidence;
 mod experiment;
 mod kind;

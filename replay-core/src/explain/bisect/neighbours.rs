@@ -1,6 +1,7 @@
 //! Schedules that differ from a given one in the position of a stretch of one task. Pure.
 
-use std::collections::HashSet;
+use super::conflicts::{Conflicts, Move};
+use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use traces::{Choice, Execution, TaskId};
 
@@ -25,7 +26,7 @@ pub(super) struct Neighbours {
 #[derive(Debug, Clone, Copy)]
 enum Plan {
     /// The task's steps within a range move before all others there, or after.
-    Moved { from: usize, to: usize, task: TaskId, first: bool },
+    Moved(Move),
     /// From a step on, another task runs and the default schedule follows.
     Diverted { at: usize, task: TaskId },
 }
@@ -42,7 +43,7 @@ fn choices(steps: &[StepChoices], plan: Plan) -> Vec<Choice> {
         order.flat_map(|at| steps[at].choices.iter().copied()).collect()
     };
     match plan {
-        Plan::Moved { .. } => schedule(&mut order(steps, plan).into_iter()),
+        Plan::Moved(plan) => schedule(&mut order(steps, plan).into_iter()),
         Plan::Diverted { at, task } => {
             let mut choices = schedule(&mut (0..at));
             choices.push(Choice::Task(task));
@@ -52,8 +53,7 @@ fn choices(steps: &[StepChoices], plan: Plan) -> Vec<Choice> {
 }
 
 /// The order of the steps in a schedule that moves some of them.
-fn order(steps: &[StepChoices], plan: Plan) -> Vec<usize> {
-    let Plan::Moved { from, to, task, first } = plan else { return Vec::new() };
+fn order(steps: &[StepChoices], Move { from, to, task, first }: Move) -> Vec<usize> {
     let (own, others): (Vec<usize>, Vec<usize>) =
         (from..to).partition(|&at| steps[at].task == task);
     let parts = if first { [own, others] } else { [others, own] };
@@ -72,11 +72,11 @@ pub(super) fn neighbours(execution: &Execution, interest: &[usize], limit: usize
         }
     }
     let cuts = cuts(&steps);
-    let conflicts = Conflicts::of(execution, interest);
+    let conflicts = Conflicts::of(execution, interest, &cuts);
     let mut seen: HashSet<Vec<(u32, u32)>> = HashSet::new();
-    let mut moved: Vec<(usize, Plan)> = Vec::new();
+    let mut moved: Vec<(usize, Move)> = Vec::new();
     for plan in moves(&steps, &cuts) {
-        let reversed = conflicts.reversed(&order(&steps, plan));
+        let reversed = conflicts.reversed(plan);
         let count = reversed.len();
         if count > 0 && seen.insert(reversed) {
             moved.push((count, plan));
@@ -94,7 +94,7 @@ pub(super) fn neighbours(execution: &Execution, interest: &[usize], limit: usize
     });
     let mut plans: Vec<Plan> = Vec::new();
     let mut known: HashSet<u64> = HashSet::new();
-    let mut moved = moved.into_iter().map(|(_, plan)| plan);
+    let mut moved = moved.into_iter().map(|(_, plan)| Plan::Moved(plan));
     let mut left = left.into_iter();
     // Alternate between the two kinds: which one reaches a passing schedule sooner depends on the
     // bug.
@@ -146,102 +146,24 @@ fn tasks(steps: &[StepChoices]) -> Vec<TaskId> {
 
 /// Every way to move a stretch of one task earlier or later. A stretch is some consecutive steps of
 /// the task, regardless of other tasks' steps in between.
-fn moves(steps: &[StepChoices], cuts: &[usize]) -> Vec<Plan> {
+fn moves(steps: &[StepChoices], cuts: &[usize]) -> Vec<Move> {
+    let between: Vec<Vec<TaskId>> =
+        cuts.windows(2).map(|ends| tasks(&steps[ends[0]..ends[1]])).collect();
     let mut found = Vec::new();
     for (at, &from) in cuts.iter().enumerate() {
-        for &to in &cuts[at + 1..] {
-            let tasks = tasks(&steps[from..to]);
+        let mut tasks: BTreeSet<TaskId> = BTreeSet::new();
+        for (own, &to) in between[at.min(between.len())..].iter().zip(&cuts[at + 1..]) {
+            tasks.extend(own);
             if tasks.len() > 1 {
-                found.extend(tasks.into_iter().flat_map(|task| {
-                    [true, false].map(|first| Plan::Moved { from, to, task, first })
-                }));
+                found.extend(
+                    tasks.iter().flat_map(|&task| {
+                        [true, false].map(|first| Move { from, to, task, first })
+                    }),
+                );
             }
         }
     }
     found
-}
-
-/// The pairs of steps whose order matters, and pairs that cannot be reversed.
-struct Conflicts {
-    pairs: Vec<(u32, u32)>,
-    /// Pairs of a lock and an unlock of one task, between which no other task can hold the lock.
-    sections: Vec<(usize, usize)>,
-    /// Pairs of creation and first step, and of last step and join.
-    fixed: Vec<(usize, usize)>,
-    locks: Vec<Option<u32>>,
-}
-
-impl Conflicts {
-    fn of(execution: &Execution, interest: &[usize]) -> Conflicts {
-        use traces::Operation as O;
-        let steps = &execution.steps;
-        let task_object = |at: usize| traces::order::created_by(execution, &steps[at]);
-        let mut conflicts = Conflicts {
-            pairs: Vec::new(),
-            sections: Vec::new(),
-            fixed: Vec::new(),
-            locks: steps
-                .iter()
-                .map(|step| match step.operation {
-                    O::Lock => step.object,
-                    _ => None,
-                })
-                .collect(),
-        };
-        for (at, step) in steps.iter().enumerate() {
-            if let Some(child) = task_object(at)
-                && let Some(first) = (at..steps.len()).find(|&j| steps[j].task.index() == child)
-            {
-                conflicts.fixed.push((at, first));
-            }
-            if let Some(ended) = traces::order::joined(execution, step)
-                && let Some(last) = (0..at).rev().find(|&j| steps[j].task.index() == ended)
-            {
-                conflicts.fixed.push((last, at));
-            }
-            if step.operation == O::Lock
-                && let Some(end) = (at + 1..steps.len()).find(|&j| {
-                    steps[j].task == step.task
-                        && steps[j].object == step.object
-                        && steps[j].operation == O::Unlock
-                })
-            {
-                conflicts.sections.push((at, end));
-            }
-        }
-        for (index, &at) in interest.iter().enumerate() {
-            let step = &steps[at];
-            let Some(object) = step.object else { continue };
-            for &later in &interest[index + 1..] {
-                let other = &steps[later];
-                let dependent = other.object == Some(object)
-                    && other.task != step.task
-                    && (other.operation.is_write() || step.operation.is_write());
-                if dependent {
-                    conflicts.pairs.push((at as u32, later as u32));
-                }
-            }
-        }
-        conflicts
-    }
-
-    /// The pairs that an order reverses; none if the order is impossible.
-    fn reversed(&self, order: &[usize]) -> Vec<(u32, u32)> {
-        let mut at = vec![0; order.len()];
-        for (position, &step) in order.iter().enumerate() {
-            at[step] = position;
-        }
-        let impossible = self.fixed.iter().any(|&(first, second)| at[first] > at[second])
-            || self.sections.iter().any(|&(lock, unlock)| {
-                let mut within = order[at[lock] + 1..at[unlock]].iter();
-                within.any(|&step| self.locks[step] == self.locks[lock])
-            });
-        if impossible {
-            return Vec::new();
-        }
-        let turned = |&(a, b): &(u32, u32)| at[a as usize] > at[b as usize];
-        self.pairs.iter().copied().filter(turned).collect()
-    }
 }
 
 #[cfg(test)]
