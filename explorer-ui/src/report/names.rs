@@ -105,10 +105,15 @@ pub(crate) fn bounded(text: &str) -> String {
     if text.len() <= 2 * LONGEST {
         return clean(text);
     }
-    let begin = text.floor_char_boundary(LONGEST);
-    let end = text.ceil_char_boundary(text.len() - LONGEST);
+    let begin = boundary(text, LONGEST);
+    let end = boundary(text, text.len() - LONGEST);
     let left_out = count((end - begin) as u64, "byte");
     format!("{}... ({left_out} left out) ...{}", clean(&text[..begin]), clean(&text[end..]))
+}
+
+/// The last position of a character's begin, or the end of the text, that is not behind `at`.
+pub(crate) fn boundary(text: &str, at: usize) -> usize {
+    (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
 /// The name of a site; empty for a site without information.

@@ -1,5 +1,6 @@
 //! A source line for display: tabs expanded, control characters escaped, in coloured pieces.
 
+use crate::report::names::boundary;
 use crate::report::text::clean;
 use replay_core::source::{Colour, Source};
 use unicode_width::UnicodeWidthStr;
@@ -19,7 +20,7 @@ pub fn pieces(source: &Source, number: u32) -> Vec<(String, Option<Colour>)> {
     let mut done = 0;
     let mut push = |text: &str, colour| {
         if !text.is_empty() && used < LONGEST {
-            let end = text.floor_char_boundary(LONGEST);
+            let end = boundary(text, LONGEST.min(text.len()));
             let whole = end == text.len();
             let text = if whole { text.to_owned() } else { format!("{}...", &text[..end]) };
             let shown = shown(&text, used);
