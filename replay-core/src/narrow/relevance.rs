@@ -91,8 +91,8 @@ fn identifiers(expression: &str) -> impl Iterator<Item = String> {
     words(expression).into_iter().filter(|word| !word.starts_with(|it: char| it.is_ascii_digit()))
 }
 
-/// The identifiers and numbers of a line of source. Comments and texts are not told apart from code: their
-/// words are names of variables by chance only. A statement that marks a parameter as unused names none.
+/// The identifiers and numbers of a line of source. Comments and texts count like code: their words are names
+/// of variables by chance only. A statement that marks a parameter as unused names none.
 fn words(line: &str) -> Vec<String> {
     let code = line.trim();
     if code.starts_with("(void)") || code.starts_with("#include") {
