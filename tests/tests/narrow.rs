@@ -215,6 +215,8 @@ fn the_cause_is_found_and_is_sufficient_and_necessary() {
         let home = Home::new();
         let found = narrowed(&home, expected.program, expected.args);
         let what = format!("{}: {found}", expected.program);
+        let (text, executions) = (&found["predicate"]["text"], &found["executions"]);
+        println!("{}: {text}, {executions} executions", expected.program);
         assert_eq!(found["result"], "cause", "{what}");
         assert_eq!(found["with"]["passing"], 0, "{what}");
         assert_eq!(found["without"]["failing"], 0, "{what}");
