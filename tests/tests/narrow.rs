@@ -100,11 +100,6 @@ const FOUND: &[Expected] = &[
         ],
     },
     Expected {
-        program: "compressor",
-        args: &[],
-        causes: &[(&["pthread_mutex_destroy(&queue->guard)"], &[])],
-    },
-    Expected {
         program: "scanner",
         args: &[],
         causes: &[(&["pthread_mutex_lock(&guard)"], &["active"]), (&["active--"], &["active"])],

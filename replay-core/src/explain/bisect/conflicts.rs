@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use traces::{Execution, Operation, TaskId};
+use traces::{Execution, Operation, Step, TaskId};
 
 /// The steps of a task within a range move before all others there, or after them.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +26,54 @@ struct Section {
     lock: usize,
     unlock: usize,
     object: Option<u32>,
+}
+
+/// The locks that each task holds along an execution.
+#[derive(Debug, Default)]
+struct Holds {
+    /// The acquisitions that are not released yet, the latest one last.
+    held: HashMap<TaskId, Vec<(usize, Option<u32>)>>,
+    /// The lock that a task released to wait, and acquires again.
+    waits: HashMap<TaskId, Option<u32>>,
+}
+
+/// What a step does to locks.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    Acquires(Option<u32>),
+    Releases(Section),
+    None,
+}
+
+impl Holds {
+    /// Notes a step. A wait on a condition variable releases the lock that its task acquired last, and the
+    /// second half of the wait acquires it again: a trace does not record which lock it is, and programs
+    /// wait with the innermost one.
+    fn after(&mut self, at: usize, step: &Step) -> Change {
+        use Operation as O;
+        let task = step.task;
+        let held = self.held.entry(task).or_default();
+        let released = match step.operation {
+            O::Lock => {
+                held.push((at, step.object));
+                return Change::Acquires(step.object);
+            }
+            O::Wake | O::TimedWake | O::SpuriousWake => {
+                let Some(object) = self.waits.remove(&task) else { return Change::None };
+                held.push((at, object));
+                return Change::Acquires(object);
+            }
+            O::Unlock => held.iter().position(|&(_, object)| object == step.object),
+            O::Wait => held.len().checked_sub(1),
+            _ => None,
+        };
+        let Some(released) = released else { return Change::None };
+        let (lock, object) = held.remove(released);
+        if step.operation == O::Wait {
+            self.waits.insert(task, object);
+        }
+        Change::Releases(Section { task, lock, unlock: at, object })
+    }
 }
 
 /// The pairs of steps whose order matters, and what cannot be reversed.
@@ -63,6 +111,7 @@ impl Conflicts {
             locks_of: HashMap::new(),
             nested: false,
         };
+        let mut holds = Holds::default();
         let mut sections = Vec::new();
         for (at, step) in steps.iter().enumerate() {
             if let Some(child) = traces::order::created_by(execution, step)
@@ -75,15 +124,13 @@ impl Conflicts {
             {
                 conflicts.fixed.push((last, at));
             }
-            if step.operation == Operation::Lock {
-                let (task, object) = (step.task, step.object);
-                conflicts.locks.entry(object).or_default().push(at);
-                conflicts.locks_of.entry((object, task)).or_default().push(at);
-                let unlock = (at + 1..steps.len()).find(|&j| {
-                    (steps[j].task, steps[j].object, steps[j].operation)
-                        == (task, object, Operation::Unlock)
-                });
-                sections.extend(unlock.map(|unlock| Section { task, lock: at, unlock, object }));
+            match holds.after(at, step) {
+                Change::Acquires(object) => {
+                    conflicts.locks.entry(object).or_default().push(at);
+                    conflicts.locks_of.entry((object, step.task)).or_default().push(at);
+                }
+                Change::Releases(section) => sections.push(section),
+                Change::None => {}
             }
         }
         for section in sections {
@@ -155,9 +202,9 @@ impl Conflicts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use traces::{Site, Step};
+    use traces::Site;
 
-    /// Random tasks that acquire and release two locks and access two words.
+    /// Random tasks that acquire and release two locks, wait with them, and access two words.
     fn generated(seed: u64, length: usize) -> Execution {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut random = move |below: usize| {
@@ -167,23 +214,42 @@ mod tests {
             (state % below as u64) as usize
         };
         let mut held: [Option<u16>; 2] = [None; 2];
+        let mut waits: [Option<usize>; 3] = [None; 3];
         let mut steps = Vec::new();
         let site = Site { module: 0, offset: 1 };
         while steps.len() < length {
-            let (task, object) = (random(3) as u16, random(2));
-            let operation = match (random(3), held[object]) {
-                (0, _) => Operation::Write,
-                (1, None) => Operation::Lock,
-                (1, Some(owner)) if owner == task => Operation::Unlock,
+            let (task, mut object) = (random(3) as u16, random(2));
+            let own = usize::from(task);
+            // With one lock held, the wait is with that lock.
+            let is_only = held[1 - object] != Some(task);
+            let operation = match (random(4), held[object], waits[own]) {
+                (_, _, Some(lock)) if held[lock].is_none() => {
+                    object = lock;
+                    waits[own] = None;
+                    Operation::Wake
+                }
+                (_, _, Some(_)) => continue,
+                (0, ..) => Operation::Write,
+                (1, None, _) => Operation::Lock,
+                (1, Some(owner), _) if owner == task => Operation::Unlock,
+                (2, Some(owner), _) if owner == task && is_only => {
+                    waits[own] = Some(object);
+                    Operation::Wait
+                }
                 _ => Operation::Read,
             };
             match operation {
-                Operation::Lock => held[object] = Some(task),
-                Operation::Unlock => held[object] = None,
+                Operation::Lock | Operation::Wake => held[object] = Some(task),
+                Operation::Unlock | Operation::Wait => held[object] = None,
                 _ => {}
             }
             let word = matches!(operation, Operation::Read | Operation::Write);
-            let object = object as u32 + if word { 2 } else { 0 };
+            let is_condition = matches!(operation, Operation::Wait | Operation::Wake);
+            let object = match (word, is_condition) {
+                (true, _) => object as u32 + 2,
+                (_, true) => 4,
+                _ => object as u32,
+            };
             steps.push(Step {
                 task: TaskId(task),
                 operation,
@@ -215,14 +281,26 @@ mod tests {
         let order: Vec<usize> =
             (0..from).chain(parts.into_iter().flatten()).chain(to..steps.len()).collect();
         let mut owner: HashMap<Option<u32>, TaskId> = HashMap::new();
+        let mut waits: HashMap<TaskId, Option<u32>> = HashMap::new();
         for &at in &order {
             let step = &steps[at];
+            let acquired = match step.operation {
+                Operation::Lock => Some(step.object),
+                Operation::Wake => waits.remove(&step.task),
+                _ => None,
+            };
+            if acquired.is_some_and(|lock| owner.insert(lock, step.task).is_some()) {
+                return Vec::new();
+            }
+            let own = owner.iter().find(|(_, task)| **task == step.task).map(|(lock, _)| *lock);
             match step.operation {
-                Operation::Lock if owner.insert(step.object, step.task).is_some() => {
-                    return Vec::new();
-                }
                 Operation::Unlock if owner.remove(&step.object) != Some(step.task) => {
                     return Vec::new();
+                }
+                Operation::Wait => {
+                    let Some(lock) = own else { return Vec::new() };
+                    owner.remove(&lock);
+                    waits.insert(step.task, lock);
                 }
                 _ => {}
             }
