@@ -102,7 +102,7 @@ const FOUND: &[Expected] = &[
     Expected {
         program: "scanner",
         args: &[],
-        causes: &[(&["pthread_mutex_lock(&guard)"], &["active"]), (&["active--"], &["active"])],
+        causes: &[(&["active = WORKERS"], &["active"]), (&["active--"], &["active"])],
     },
     Expected {
         program: "thread_pool",
@@ -116,7 +116,7 @@ const FOUND: &[Expected] = &[
         program: "late_crash",
         args: &[],
         causes: &[
-            (&["pthread_mutex_lock(&guard)"], &["shared"]),
+            (&["pthread_mutex_unlock(&guard)"], &["T2.seen == 0"]),
             (&["int *seen = shared"], &["shared"]),
         ],
     },

@@ -39,7 +39,7 @@ const ALL: u64 = 20_000;
 const STEPS: u64 = 400_000;
 const CHECKED_STEPS: u64 = 4_000_000;
 /// Executions that are led through the cause at the end.
-const LED: u64 = 200;
+const LED: u64 = 400;
 /// With a smaller effect a predicate says nothing about the cause.
 const LEAST_EFFECT: f64 = 0.5;
 /// The most exact predicates that are returned beside the best.
@@ -341,28 +341,22 @@ impl Experiment<'_> {
         Ok(refuted.into_iter().next().map_or(Finding::Nothing, |(one, it)| Finding::Part(one, it)))
     }
 
-    /// Leads executions through the predicate, as a user would by `--through`.
+    /// Leads executions through the predicate, as a user would by `--through`: in a search that learns its
+    /// own scheduling points, since those of the trace may lack the writes to what the condition reads.
     fn led(&mut self, best: &Proposal) -> Result<Option<ThroughReport>, Refused> {
-        let text = best.to_string();
-        let Some(predicate) = self.compiler.compile(&text, Purpose::Through) else {
-            return Ok(None);
-        };
-        let plan = Plan::seeded("when", 0);
-        let ran = self.runner.count_reaching(
-            &[predicate],
-            self.kind,
-            plan,
-            (LED, CHECKED_STEPS),
-            self.interrupt,
-        )?;
-        self.executions += ran.all.passing + ran.all.failing;
-        let with = ran.each.first().copied().unwrap_or_default();
-        let counts = Counts::of(ran.all, with);
-        Ok(Some(ThroughReport {
-            met_passing: counts.with.passing,
-            met_failing: counts.with.failing,
-            other_passing: counts.without.passing,
-            other_failing: counts.without.failing,
-        }))
+        let steps = self.failing.len().max(1) as u64;
+        let most = LED.min(CHECKED_STEPS / steps).max(1);
+        let through =
+            self.runner.led_through(&best.to_string(), self.kind, most, self.interrupt)?;
+        if let Some(through) = through {
+            let of = [
+                through.met_passing,
+                through.met_failing,
+                through.other_passing,
+                through.other_failing,
+            ];
+            self.executions += of.iter().sum::<u64>();
+        }
+        Ok(through)
     }
 }

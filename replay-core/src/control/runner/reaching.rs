@@ -1,14 +1,17 @@
 //! Counts the executions that reach predicates, by how they end: many predicates in one search.
 
 use super::program::Runner;
-use crate::control::command::search_job;
+use crate::control::command::{explore, search_job};
 use crate::control::worker::{Event, Worker};
-use crate::{Error, SearchOptions};
+use crate::scratch::Scratch;
+use crate::{Error, Observer, Progress, SearchOptions, StrategyChoice, predicates};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use traces::FailureKind;
+use traces::points::Learned;
 use traces::predicate::{MOST, Predicate};
+use traces::report::{Bug, ThroughReport};
 use traces::wire::{Job, Plan, Reset};
+use traces::{FailureKind, Trace};
 
 /// How executions ended that reached a predicate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,4 +96,46 @@ impl Runner {
             && header.executions.load(Relaxed) == ended;
         Ok(Reaching { all, each, complete })
     }
+
+    /// Leads at most `most` executions through states that satisfy a predicate, and counts how they end. The
+    /// search learns its own scheduling points. None if it was interrupted.
+    ///
+    /// # Errors
+    /// If the predicate is invalid for the program, or the program cannot be run or controlled.
+    pub fn led_through(
+        &self,
+        predicate: &str,
+        kind: FailureKind,
+        most: u64,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<ThroughReport>, Error> {
+        // The search's state and the traces of its failures are of no use.
+        let out = Scratch::new()
+            .map_err(Error::system("cannot create a temporary directory for the search"))?;
+        let options = SearchOptions {
+            strategy: StrategyChoice::WHEN,
+            through: vec![predicate.to_owned()],
+            fail_on: vec![kind],
+            keep_going: true,
+            max_executions: Some(most),
+            out: out.path().to_owned(),
+            learned: Learned::default(),
+            race: None,
+            ..self.options.clone()
+        };
+        let options = predicates::compile(&self.target, &options, interrupt)?;
+        if options.predicates.is_empty() {
+            return Ok(None);
+        }
+        Ok(explore(&self.target, &options, interrupt, &mut Unobserved)?.through)
+    }
+}
+
+/// Ignores the progress of a search.
+struct Unobserved;
+
+impl Observer for Unobserved {
+    fn progress(&mut self, _: &Progress) {}
+    fn bug(&mut self, _: &Bug, _: &Trace) {}
+    fn note(&mut self, _: &str) {}
 }
