@@ -102,6 +102,8 @@ pub struct SearchOptions {
     pub outside_limit: Duration,
     /// The threads that run serially (`--serial`): `T4`, `T4..T9`, a name or a start function.
     pub serial: Vec<String>,
+    /// Whether main belongs to a test harness: it runs only when no other thread can.
+    pub main_last: bool,
     /// Changes of memory, made in a debugger, that every execution repeats.
     pub changes: Vec<traces::memory_change::MemoryChange>,
     /// Predicates as the user wrote them (`--when`).
@@ -169,6 +171,7 @@ impl Default for SearchOptions {
             atomic: Vec::new(),
             focus: Vec::new(),
             serial: Vec::new(),
+            main_last: false,
             learned: Learned::default(),
             race: None,
             max_memory: most_memory(),

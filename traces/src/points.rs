@@ -344,13 +344,22 @@ pub struct PreemptionScope {
     pub focus: Option<Vec<CodeRange>>,
     /// These tasks are preempted nowhere.
     pub serial: Vec<SerialTasks>,
+    /// Main runs only when no other task can, and its accesses make no scheduling points: it belongs to
+    /// a test harness, as opposed to the test.
+    pub main_last: bool,
 }
 
 impl PreemptionScope {
+    /// Whether a task is not preempted somewhere.
+    #[must_use]
+    pub fn limits_preemptions(&self) -> bool {
+        !self.atomic.is_empty() || self.focus.is_some() || !self.serial.is_empty()
+    }
+
     /// Whether preemptions are possible everywhere.
     #[must_use]
     pub fn is_everything(&self) -> bool {
-        self.atomic.is_empty() && self.focus.is_none() && self.serial.is_empty()
+        !self.limits_preemptions() && !self.main_last
     }
 }
 

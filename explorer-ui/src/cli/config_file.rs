@@ -65,6 +65,9 @@ pub struct File {
     pub focus: Option<Vec<String>>,
     /// `--serial`, as a list.
     pub serial: Option<Vec<String>>,
+    /// `--harness`.
+    #[serde(deserialize_with = "parse_harness")]
+    pub harness: Option<values::HarnessChoice>,
     /// `--when`, as a list.
     pub when: Option<Vec<String>>,
     /// `--always`, as a list.
@@ -140,6 +143,7 @@ parsed_values! {
     parse_path: PathBuf = values::path;
     parse_scratch: values::ScratchChoice = values::scratch;
     parse_slack: values::SlackChoice = values::slack;
+    parse_harness: values::HarnessChoice = values::harness;
 }
 
 /// Reads a value as the text that would be typed on the command line: a string, a number, or a list of

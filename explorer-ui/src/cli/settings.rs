@@ -2,6 +2,7 @@
 
 use crate::cli::arguments::{ExploreArgs, ProgramArgs, SearchArgs};
 use crate::cli::config_file::File;
+use crate::cli::values::HarnessChoice;
 use crate::exit::Problem;
 use crate::processors;
 use crate::report::text::clean;
@@ -20,6 +21,8 @@ pub struct Settings {
     pub json: bool,
     /// Which files executions see in the working directory; none for the verb's default.
     pub files: Option<FilePolicy>,
+    /// Which thread belongs to a test harness.
+    pub harness: HarnessChoice,
 }
 
 /// The strategies that take a bound, as `icb, dfs or dpor`.
@@ -39,6 +42,7 @@ impl Settings {
     /// If two options exclude each other.
     pub fn explore(args: &ExploreArgs, file: File) -> Result<Settings, Problem> {
         let mut settings = Settings::common(&args.search, &file)?;
+        settings.harness = args.harness.or(file.harness).unwrap_or_default();
         let options = &mut settings.options;
         options.bound = args.bound.or(file.bound);
         if let Some(most) = args.max_executions.or(file.max_executions) {
@@ -123,7 +127,8 @@ impl Settings {
         }
         options.max_time = args.max_time.or(file.max_time);
         let files = args.program.scratch.or(file.scratch).map(|choice| choice.0);
-        Ok(Settings { options, json: args.json.or(file.json).unwrap_or(false), files })
+        let json = args.json.or(file.json).unwrap_or(false);
+        Ok(Settings { options, json, files, harness: HarnessChoice::default() })
     }
 
     fn program(args: &ProgramArgs, file: &File) -> SearchOptions {

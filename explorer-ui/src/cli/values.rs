@@ -22,6 +22,18 @@ pub struct ResetChoice(pub Option<Reset>, pub Tracking);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScratchChoice(pub FilePolicy);
 
+/// The value of `--harness`: which thread belongs to a test harness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HarnessChoice {
+    /// Main, where it creates the thread of the test that the command selects.
+    #[default]
+    Auto,
+    /// Main.
+    Main,
+    /// None: main is a thread of the program like the others.
+    None,
+}
+
 /// The value of `--points`: which memory accesses are scheduling points, and how they are probed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PointsChoice(pub Granularity, pub Probing);
@@ -109,6 +121,19 @@ pub fn scratch(text: &str) -> Result<ScratchChoice, String> {
         "always" => Ok(ScratchChoice(FilePolicy::Private)),
         "never" => Ok(ScratchChoice(FilePolicy::Shared)),
         _ => Err("unknown choice; the choices are: auto, always, never".into()),
+    }
+}
+
+/// Which thread belongs to a test harness.
+///
+/// # Errors
+/// If the text is not one of the choices.
+pub fn harness(text: &str) -> Result<HarnessChoice, String> {
+    match text {
+        "auto" => Ok(HarnessChoice::Auto),
+        "main" => Ok(HarnessChoice::Main),
+        "none" => Ok(HarnessChoice::None),
+        _ => Err("unknown choice; the choices are: auto, main, none".into()),
     }
 }
 

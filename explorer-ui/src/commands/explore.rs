@@ -2,9 +2,11 @@
 
 use super::rebuilt::replay_in_rebuilt_program;
 use super::runtime::{of_options, warn_of_unused_input};
+use super::test::selected;
 use crate::cli::arguments::ExploreArgs;
 use crate::cli::config_file;
 use crate::cli::settings::Settings;
+use crate::cli::values::HarnessChoice;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::export::junit;
@@ -171,7 +173,12 @@ fn search(
     }
     warn_of_unused_input(console);
     let mut line = Line::new(console, settings.options.keep_going);
-    let options = replay_core::predicates::compile(&target, &settings.options, interrupted)?;
+    let mut options = replay_core::predicates::compile(&target, &settings.options, interrupted)?;
+    options.main_last = match settings.harness {
+        HarnessChoice::Main => true,
+        HarnessChoice::None => false,
+        HarnessChoice::Auto => selected::is_in_own_thread(&args.command, &target, interrupted),
+    };
     let settings = Settings { options, ..settings.clone() };
     run(&target, &settings, interrupted, &mut line)
 }

@@ -1,6 +1,6 @@
 //! Catch2, versions 2 and 3.
 
-use super::framework::{Framework, Listed, Listing, no_own_tasks};
+use super::framework::{Framework, Listed, Listing, has_no_thread};
 
 /// Version 2 has an option that lists names only.
 pub(super) const VERSION_2: Framework = Framework {
@@ -11,7 +11,7 @@ pub(super) const VERSION_2: Framework = Framework {
     parse,
     select,
     ran_one,
-    own_tasks: no_own_tasks,
+    has_own_thread: has_no_thread,
     unsupported: None,
 };
 

@@ -1,6 +1,6 @@
 //! Criterion, for C and C++.
 
-use super::framework::{Framework, Listed, Listing, no_own_tasks};
+use super::framework::{Framework, Listed, Listing, has_no_thread};
 
 pub(super) const FRAMEWORK: Framework = Framework {
     name: "Criterion",
@@ -10,7 +10,7 @@ pub(super) const FRAMEWORK: Framework = Framework {
     parse,
     select,
     ran_one,
-    own_tasks: no_own_tasks,
+    has_own_thread: has_no_thread,
     unsupported: Some(
         "Criterion runs each test in another process, which is not explored: call the test's \
          function from its own main and name that program",

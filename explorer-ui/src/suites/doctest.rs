@@ -1,6 +1,6 @@
 //! doctest.
 
-use super::framework::{Framework, Listed, Listing, Second, no_own_tasks};
+use super::framework::{Framework, Listed, Listing, Second, has_no_thread};
 
 pub(super) const FRAMEWORK: Framework = Framework {
     name: "doctest",
@@ -10,7 +10,7 @@ pub(super) const FRAMEWORK: Framework = Framework {
     parse,
     select,
     ran_one,
-    own_tasks: no_own_tasks,
+    has_own_thread: has_no_thread,
     unsupported: None,
 };
 

@@ -20,8 +20,9 @@ pub struct Framework {
     pub select: fn(&Listed) -> Vec<String>,
     /// Whether the output of a run says that it ran exactly one test.
     pub ran_one: fn(&str) -> bool,
-    /// How many of these tasks belong to the framework, which runs the test of this name.
-    pub own_tasks: fn(&[TaskRecord], &str) -> usize,
+    /// Whether the framework created one of these tasks for the test of this name, so that main belongs to
+    /// the framework.
+    pub has_own_thread: fn(&[TaskRecord], &str) -> bool,
     /// Why tests of this framework cannot be explored, if they cannot.
     pub unsupported: Option<&'static str>,
 }
@@ -96,7 +97,7 @@ impl Framework {
     }
 }
 
-/// No task belongs to the framework.
-pub(super) fn no_own_tasks(_: &[TaskRecord], _: &str) -> usize {
-    0
+/// The framework runs each test in main.
+pub(super) fn has_no_thread(_: &[TaskRecord], _: &str) -> bool {
+    false
 }

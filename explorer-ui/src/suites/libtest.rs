@@ -11,7 +11,7 @@ pub(super) const FRAMEWORK: Framework = Framework {
     parse,
     select,
     ran_one,
-    own_tasks,
+    has_own_thread,
     unsupported: None,
 };
 
@@ -43,13 +43,13 @@ fn ran_one(output: &str) -> bool {
 
 /// The harness runs the test in a thread that has the test's name, of which the kernel keeps 15
 /// bytes, unless it runs the test in the main thread.
-fn own_tasks(tasks: &[TaskRecord], test: &str) -> usize {
+fn has_own_thread(tasks: &[TaskRecord], test: &str) -> bool {
     let is_test = |task: &TaskRecord| {
         task.parent == Some(traces::TaskId::MAIN)
             && !task.name.is_empty()
             && test.as_bytes().starts_with(task.name.as_bytes())
     };
-    usize::from(tasks.iter().any(is_test))
+    tasks.iter().any(is_test)
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
         let test = task("tests::lost_upd", Some(TaskId::MAIN));
         let spawned = task("", Some(TaskId(1)));
         let name = "tests::lost_update";
-        assert_eq!(own_tasks(&[main.clone(), test, spawned.clone()], name), 1);
-        assert_eq!(own_tasks(&[main, spawned], name), 0);
+        assert!(has_own_thread(&[main.clone(), test, spawned.clone()], name));
+        assert!(!has_own_thread(&[main, spawned], name));
     }
 }

@@ -34,6 +34,7 @@ use crate::steps::record;
 use crate::sys::channel;
 use crate::sys::stops;
 use search::reduction::objects::Objects;
+use search::reduction::pending::{Harness, put_main_last};
 use search::spin::SpinDetector;
 use search::{Decision, GiveUp, PendingOperation, Reduction, Strategy, View};
 use std::cell::UnsafeCell;
@@ -89,6 +90,7 @@ const NO_TASK: PendingOperation = PendingOperation {
     is_at_site: false,
     is_worth_holding: false,
     writes_condition: false,
+    harness: Harness::None,
 };
 
 /// The next operation of a task that has not ended, with everything that a reduction asks about it.
@@ -210,6 +212,9 @@ fn nexts<'s>(
     // Their lists are in the shared heap: a process that ends would leave them there.
     tasks.iter_mut().take(*filled).skip(count).for_each(|unused| *unused = NO_TASK);
     *filled = count;
+    if root().scope.main_last {
+        put_main_last(&mut tasks[..count]);
+    }
     &tasks[..count]
 }
 
@@ -447,6 +452,18 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         }
     }
     if root.scoped.get() {
+        if root.scope.main_last {
+            let (enabled, operations) = (&mut scratch.enabled, &mut scratch.operations);
+            let left = scope::put_main_last(&mut enabled[..count], &mut operations[..count]);
+            if left < count {
+                let due = &mut scratch.expiries[..expiries];
+                if let Some(at) = due.iter().position(|&task| task == TaskId::MAIN) {
+                    due.copy_within(at + 1.., at);
+                    expiries -= 1;
+                }
+                count = left;
+            }
+        }
         let all = count;
         count = program_predicates::restrict(
             world,
@@ -491,7 +508,10 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         Decision::GiveUp(GiveUp::Redundant) => outcome::end(End::GivenUp),
     };
     if world.notes_prefix.get() {
-        prefix_steps::note(&view, chosen, || next(world, chosen));
+        prefix_steps::note(&view, chosen, || PendingOperation {
+            harness: if root.scope.main_last { Harness::Main } else { Harness::None },
+            ..next(world, chosen)
+        });
     }
     let task = &world.tasks[usize::from(chosen)];
     if root.full {

@@ -182,7 +182,7 @@ pub(crate) struct Root {
     pub(crate) step_objects: Exclusive<Vec<u64>>,
     /// Repeated reads by tasks that may wait in spin loops.
     pub(crate) alike: Exclusive<RepeatedReads>,
-    /// Whether a scope forbids preemption at some sites.
+    /// Whether a scope forbids to run some enabled tasks.
     pub(crate) scoped: Cell<bool>,
     pub(crate) scope: traces::points::PreemptionScope,
     pub(crate) max_steps: u64,
@@ -286,6 +286,11 @@ pub(crate) struct Root {
 }
 
 impl Root {
+    /// Whether the task is the main task of a test harness, which runs only when no other task can.
+    pub(crate) fn is_harness(&self, task: u16) -> bool {
+        task == traces::TaskId::MAIN.0 && self.scope.main_last
+    }
+
     /// Notes that a site was called.
     #[inline]
     pub(crate) fn note_site(&self, site: u64) {

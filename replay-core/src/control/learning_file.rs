@@ -66,7 +66,10 @@ pub(crate) fn path(target: &Target, options: &SearchOptions) -> Option<PathBuf> 
     }
     // Everything that an execution of the learning phase depends on.
     let SearchOptions { probing, max_steps, max_memory, spurious, slack, fail_on, .. } = options;
-    let scope = (&options.atomic, &options.focus, &options.serial, &options.predicates);
+    let scope = (
+        (&options.atomic, &options.focus, &options.serial, options.main_last),
+        &options.predicates,
+    );
     let limits = (probing, max_steps, max_memory, spurious, slack, fail_on, scope);
     let circumstances = format!("{:?}", (&target.program, &target.args, &target.cwd, limits));
     let digest = blake3::hash(circumstances.as_bytes()).to_hex();

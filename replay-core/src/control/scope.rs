@@ -22,7 +22,8 @@ pub(crate) fn resolve(
         [&options.atomic, &options.focus].iter().any(|of| !of.is_empty()) || serial.contains(&None);
     if !needs_code {
         let serial = serial.into_iter().flatten().collect();
-        return Ok(PreemptionScope { serial, ..PreemptionScope::default() });
+        let main_last = options.main_last;
+        return Ok(PreemptionScope { serial, main_last, ..PreemptionScope::default() });
     }
     let plainly = SearchOptions {
         strategy: StrategyChoice::NON_PREEMPTIVE,
@@ -83,7 +84,7 @@ pub(crate) fn resolve(
         all.push(SerialTasks::Named { name: text.clone(), functions });
     }
     let focus = (!options.focus.is_empty()).then_some(focus);
-    Ok(PreemptionScope { atomic, focus, serial: all })
+    Ok(PreemptionScope { atomic, focus, serial: all, main_last: options.main_last })
 }
 
 /// The tasks that `T4` and `T4..T9` mean; none for a name.

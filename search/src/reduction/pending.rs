@@ -4,6 +4,18 @@ use super::objects::Objects;
 use serde::{Deserialize, Serialize};
 use traces::{Operation, TaskId};
 
+/// Whether a test harness runs in main, which then runs only when no other task can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Harness {
+    /// No: main is a task like the others.
+    #[default]
+    None,
+    /// Yes, and the operation is another task's.
+    Test,
+    /// Yes, and the operation is main's.
+    Main,
+}
+
 /// The operation that a task, which has not ended, is about to execute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingOperation {
@@ -57,6 +69,19 @@ pub struct PendingOperation {
     pub is_worth_holding: bool,
     /// Whether the operation writes to a variable that a predicate's condition reads.
     pub writes_condition: bool,
+    /// Whether the operation belongs to a test harness.
+    pub harness: Harness,
+}
+
+/// Applies the rule of a test harness in main to the tasks that have not ended, which are in ascending
+/// order: main is not enabled while another task is.
+pub fn put_main_last(tasks: &mut [PendingOperation]) {
+    let others = tasks.iter().any(|next| next.enabled && next.task != TaskId::MAIN);
+    for next in tasks {
+        let is_main = next.task == TaskId::MAIN;
+        next.enabled &= !is_main || !others;
+        next.harness = if is_main { Harness::Main } else { Harness::Test };
+    }
 }
 
 impl PendingOperation {
@@ -86,6 +111,7 @@ impl PendingOperation {
             is_at_site: false,
             is_worth_holding: false,
             writes_condition: false,
+            harness: Harness::None,
         }
     }
 

@@ -177,7 +177,7 @@ pub(super) fn fail_unless_less(code: &mut Vec<Code>) {
     code.push(Code::Fail);
 }
 
-fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
+pub(super) fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
     let variable = |rng: &mut Rng| At(rng.below(2) as usize, None);
     let mut code = Vec::new();
     for _ in 0..1 + rng.below(3) {

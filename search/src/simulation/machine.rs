@@ -6,6 +6,7 @@
 
 use crate::reduction::events::Event;
 use crate::reduction::events::mix;
+use crate::reduction::pending::put_main_last;
 use crate::spin::repeated_reads::RepeatedReads;
 use crate::spin::{Effect, SpinDetector, Verdict};
 use crate::time::{self, Candidate, Clocks, Moment, Slack};
@@ -114,6 +115,8 @@ pub struct Program {
     pub max_steps: u64,
     /// How late a step may be by its task's clock.
     pub slack: Slack,
+    /// Whether main runs only when no other task can.
+    pub main_last: bool,
 }
 
 impl Program {
@@ -684,8 +687,12 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
                 (next.enabled, next.not_due) = (false, true);
             }
         });
+        if program.main_last {
+            put_main_last(&mut tasks);
+        }
+        let is_enabled = |task| tasks.iter().any(|next| next.task == task && next.enabled);
         let expiries: Vec<TaskId> = match program.slack {
-            Some(_) => due.iter().map(|one| one.task).collect(),
+            Some(_) => due.iter().map(|one| one.task).filter(|&task| is_enabled(task)).collect(),
             None => Vec::new(),
         };
         able.clear();

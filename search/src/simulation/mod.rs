@@ -2,6 +2,7 @@
 //! without a process.
 
 pub mod generated;
+pub mod harness;
 mod machine;
 pub mod programs;
 mod states;

@@ -52,6 +52,7 @@ pub fn with(
         conditions: 0,
         max_steps: 5_000,
         slack: crate::time::SLACK,
+        main_last: false,
     }
 }
 
@@ -196,6 +197,7 @@ pub fn account() -> Program {
         conditions: 0,
         max_steps: 5_000,
         slack: crate::time::SLACK,
+        main_last: false,
     }
 }
 

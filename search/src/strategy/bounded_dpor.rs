@@ -202,6 +202,9 @@ impl BoundedDpor {
     /// Adds the event's task before the node `at`, and also at an earlier node where a switch is
     /// not a preemption.
     fn add_before(&mut self, at: usize, event: &Event) {
+        if event.is_of_harness() {
+            return;
+        }
         let task = event.task;
         let order = self.guide.as_ref().map(|_| pair(event, &self.path[at].event));
         if self.bound == u32::MAX {

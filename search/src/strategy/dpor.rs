@@ -229,8 +229,11 @@ impl Dpor {
     /// Reverses the races of an event with those before it.
     fn reverse_all(&mut self, upto: usize, event: &Event, before: &[u32]) {
         let mut waits = false;
+        let passing = event.as_passing();
         for first in races(&self.path[..upto], event, before) {
-            waits |= !self.reverse(first, event, before);
+            // In the reversed order a failing operation may find something else, and not fail.
+            let passing = passing.as_ref().filter(|one| one.depends(&self.path[first].event));
+            waits |= !self.reverse(first, passing.unwrap_or(event), before);
         }
         // Where its time has not come, it waits: then it can only come before what it waits for.
         if waits && let Some(waiting) = event.as_waiting() {
@@ -244,6 +247,22 @@ impl Dpor {
     /// on it, then the second event. Returns false if the sequence begins with an expiry that is not
     /// due there.
     fn reverse(&mut self, first: usize, event: &Event, before: &[u32]) -> bool {
+        self.reverse_and(first, event, before, None)
+    }
+
+    /// Like `reverse`, with an event that comes after the sequence and depends on all of it. It matters
+    /// where that event ends the process: a search that has completed an independent operation has found
+    /// the sequence, but not that the process ends after it.
+    fn reverse_and(
+        &mut self,
+        first: usize,
+        event: &Event,
+        before: &[u32],
+        end: Option<&Event>,
+    ) -> bool {
+        if event.is_of_harness() {
+            return true;
+        }
         let (upto, rest) = self.path.split_at_mut(first + 1);
         let frame = &mut upto[first];
         let beside = match self.beside.iter().position(|&(at, _)| at == first) {
@@ -274,6 +293,16 @@ impl Dpor {
         clock[event.task.index()] = event.index + 1;
         let last = event.as_write();
         sequence.push(StepRef { event: &last, clock: &clock });
+        let mut end_clock = Clock::new();
+        if let Some(end) = end {
+            end_clock.clone_from(&clock);
+            sequence.iter().for_each(|seen| join(&mut end_clock, seen.clock));
+            if end_clock.len() <= end.task.index() {
+                end_clock.resize(end.task.index() + 1, 0);
+            }
+            end_clock[end.task.index()] = end.index + 1;
+            sequence.push(StepRef { event: end, clock: &end_clock });
+        }
         // The end of an execution races with everything before it, and may have to wait; and a task
         // in a spin loop may have been blocked until then. If several steps would have to come
         // first, `--atomic` forbids a preemption here, and the reversed order is not run.
@@ -321,7 +350,7 @@ impl Dpor {
             .path
             .last()
             .filter(|frame| frame.event.exits)
-            .map(|frame| (frame.event.task, frame.enabled.clone()));
+            .map(|frame| (frame.event.clone(), frame.enabled.clone()));
         let mut before = Clock::new();
         let left = std::mem::take(&mut self.progress.pending);
         for next in &left {
@@ -329,15 +358,17 @@ impl Dpor {
             self.progress.order.before(&event, &mut before);
             if let Some((last, enabled)) = &ended {
                 // The last task's pending operation has been executed, unless it waits.
-                if next.task == *last && next.enabled {
+                if next.task == last.task && next.enabled {
                     continue;
                 }
                 // Every operation that was enabled and pending could have come before the end.
                 // (Blocked operations could not, as after any execution.)
-                if next.task != *last && (enabled.contains(&next.task) || next.not_due) {
-                    self.reverse(len - 1, &event, &before);
+                if next.task != last.task && (enabled.contains(&next.task) || next.not_due) {
+                    let may_pass = last.as_passing().is_some_and(|last| last.depends(&event));
+                    let end = Some(last).filter(|_| !may_pass);
+                    self.reverse_and(len - 1, &event, &before, end);
                 }
-                if next.task != *last && enabled.contains(&next.task) {
+                if next.task != last.task && enabled.contains(&next.task) {
                     continue;
                 }
             }
@@ -351,7 +382,8 @@ impl Dpor {
                 Operation::Wake | Operation::FutexWoken | Operation::BarrierPass => !next.woken,
                 _ => false,
             };
-            if next.enabled || hopeless {
+            // After the end it will not be run, also if the last operation is what enables it.
+            if next.enabled && ended.is_none() || hopeless {
                 continue;
             }
             // The event could only have happened at nodes where it would not have been blocked.
@@ -582,7 +614,9 @@ impl TryFrom<Encoded<OutgoingSequences, PathProgress>> for Dpor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulation::{Program, programs, runs};
+    use crate::simulation::generated::classes;
+    use crate::simulation::{At, Code, Compare, Program, Value, programs, runs};
+    use crate::strategy::dfs::Dfs;
     use std::collections::BTreeSet;
 
     /// The number of executions of a complete search, each of them of a different class.
@@ -627,6 +661,48 @@ mod tests {
         }
     }
 
+    /// The classes that a complete search runs, and those of all schedules.
+    fn compare(main: Vec<Code>, bodies: &[Vec<Code>]) {
+        let tasks = (0..bodies.len()).map(|task| (task, 0)).collect();
+        let mut program = programs::with(bodies.to_vec(), tasks, vec![0], 1, &[]);
+        program.code[0] = main;
+        let found: Vec<u64> = classes(&program, Dpor::new()).map(|(class, _)| class).collect();
+        let all: BTreeSet<u64> =
+            classes(&program, Dfs::new(None)).map(|(class, _)| class).collect();
+        assert_eq!(found.len(), all.len(), "{bodies:?}");
+        assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), all, "{bodies:?}");
+    }
+
+    #[test]
+    fn failures_hide_no_class_of_executions_that_exit_earlier() {
+        let (x, lock) = (At(0, None), At(0, None));
+        let fail_unless_less = |bound, code: &mut Vec<Code>| {
+            let next = code.len() + 2;
+            code.push(Code::If(Value::Register(1), Compare::Less, Value::Is(bound), next));
+            code.push(Code::Fail);
+        };
+        // The operation that fails reads something else in another order, and an idle task may not have
+        // started when the process exits.
+        let mut reads = vec![Code::Load(1, x)];
+        fail_unless_less(2, &mut reads);
+        let exits = vec![Code::Create(1), Code::Create(2), Code::Create(3), Code::Exit, Code::End];
+        let bodies = [vec![Code::Store(x, Value::Is(2))], Vec::new(), reads.clone()];
+        compare(exits, &bodies);
+        let joins = |count: usize| {
+            let all = (1..=count).map(Code::Create).chain((1..=count).map(Code::Join));
+            all.chain([Code::End]).collect::<Vec<Code>>()
+        };
+        let mut swaps = vec![Code::CompareSwap(1, x, Value::Is(0), Value::Is(2))];
+        fail_unless_less(2, &mut swaps);
+        compare(joins(3), &[swaps.clone(), reads, swaps]);
+        // The operation that fails enables another one, which could have come before the failing task
+        // took the lock.
+        let mut unlocks = vec![Code::Load(1, x), Code::Lock(lock), Code::Unlock(lock)];
+        fail_unless_less(0, &mut unlocks);
+        let stores = vec![Code::Lock(lock), Code::Store(x, Value::Is(1)), Code::Unlock(lock)];
+        compare(joins(2), &[unlocks, stores]);
+    }
+
     #[test]
     fn every_ending_of_every_schedule_is_among_them() {
         let cases = [
@@ -640,7 +716,7 @@ mod tests {
             programs::short(&["w a; l m; r a", "l m; w a; u m; w a"]),
         ];
         for (number, program) in cases.iter().enumerate() {
-            let all: BTreeSet<_> = runs(program, &mut crate::strategy::dfs::Dfs::new(Some(3)))
+            let all: BTreeSet<_> = runs(program, &mut Dfs::new(Some(3)))
                 .map(|run| (run.ending.expect("not given up"), run.variables))
                 .collect();
             let found: BTreeSet<_> = runs(program, &mut Dpor::new())

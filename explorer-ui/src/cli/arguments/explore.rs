@@ -80,6 +80,10 @@ pub struct ExploreArgs {
     /// function. Can be repeated
     #[arg(long, value_name = "THREADS")]
     pub serial: Vec<String>,
+    /// The thread of a test harness, which runs only when no other thread can: main, none, or auto for
+    /// main where it creates the thread of the test that the command selects [auto]
+    #[arg(long, value_parser = crate::cli::values::harness, value_name = "THREAD")]
+    pub harness: Option<crate::cli::values::HarnessChoice>,
     /// Report loads that x86-TSO store buffers let overtake an earlier store, with an outcome that no
     /// interleaving produces; needs a program built by `heddle build`
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, value_name = "BOOL")]

@@ -5,6 +5,7 @@ mod cluster;
 mod discover;
 pub(super) mod harness;
 pub(super) mod misnamed;
+pub(super) mod selected;
 mod pool;
 mod search;
 

@@ -92,15 +92,21 @@ impl Test {
         let trace = recorded(scratch.path())
             .ok_or("its first run left no trace: run it with `heddle run`")?;
         self.check_that_it_ran(&trace)?;
-        if trace.failure.is_none() && !self.creates_threads(&trace) {
+        let tasks = &trace.execution.tasks;
+        let framework = self.framework;
+        let in_thread = framework.is_some_and(|one| (one.has_own_thread)(tasks, &self.test.name));
+        if trace.failure.is_none() && tasks.len() == 1 + usize::from(in_thread) {
             return Ok(self.outcome(Verdict::NoThreads, ""));
         }
+        let is_given = options.iter().any(|one| one.as_encoded_bytes().starts_with(b"--harness"));
+        let harness = if in_thread { "main" } else { "none" };
         let limit = format!("{}ms", time.as_millis().max(1));
         let words: Vec<&OsStr> =
             ["explore", "--json", "--workers", "1", "--max-time", &limit, "--out"]
                 .map(OsStr::new)
                 .into_iter()
                 .chain([self.out.as_os_str()])
+                .chain(["--harness", harness].map(OsStr::new).into_iter().filter(|_| !is_given))
                 .collect();
         let mut found = self.heddle(&words, options, time + ALLOWANCE, interrupted)?;
         // The first run has none of the options.
@@ -144,13 +150,6 @@ impl Test {
             ));
         }
         Ok(())
-    }
-
-    fn creates_threads(&self, trace: &Trace) -> bool {
-        let tasks = &trace.execution.tasks;
-        let own =
-            self.framework.map_or(0, |framework| (framework.own_tasks)(tasks, &self.test.name));
-        tasks.len() > 1 + own
     }
 
     fn judged(&self, mut report: Report) -> Outcome {

@@ -3,7 +3,7 @@
 use super::access::Access;
 use super::accesses::Accesses;
 use super::encoding::{ACCESSES, CONDITIONAL, EXITS, Encoded, code};
-use crate::reduction::pending::PendingOperation;
+use crate::reduction::pending::{Harness, PendingOperation};
 use serde::{Deserialize, Serialize};
 use traces::primitives::Dependence;
 use traces::{Operation, TaskId};
@@ -16,6 +16,9 @@ const DESCRIPTORS: u64 = 2;
 const SIGNALS: u64 = 3;
 /// What the conditions of predicates read, with the sites of the predicates, as one object.
 const PREDICATES: u64 = 4;
+/// The turn of a test harness, as one object: the harness's operations come after all others that could
+/// come first, and before those that they enable.
+const HARNESS: u64 = 1 << 61;
 /// Combined with a task's number: the object that holds whether the task was cancelled.
 const CANCELLED: u64 = 1 << 62;
 
@@ -99,6 +102,11 @@ impl Event {
         }
         if next.cancellable {
             event.touch(CANCELLED | u64::from(next.task.0), Access::Read);
+        }
+        match next.harness {
+            Harness::None => {}
+            Harness::Test => event.touch(HARNESS, Access::Read),
+            Harness::Main => event.touch(HARNESS, Access::Write),
         }
         event.accesses.sort();
         if !next.awaited_objects.is_empty() {
@@ -232,7 +240,22 @@ impl Event {
     #[must_use]
     pub fn is_alone(&self) -> bool {
         let ends = self.exits || self.operation == Operation::Exit;
-        self.accesses().is_empty() && self.other.is_none() && !ends
+        let is_harness = |&(object, access)| (object, access) == (HARNESS, Access::Read);
+        self.accesses().iter().all(is_harness) && self.other.is_none() && !ends
+    }
+
+    /// If the process ended with this event because it failed: the same event where it does not fail.
+    #[must_use]
+    pub fn as_passing(&self) -> Option<Event> {
+        let fails = self.exits && self.operation != Operation::ExitNow;
+        fails.then(|| Event { exits: false, ..self.clone() })
+    }
+
+    /// Whether it is an operation of a test harness in main: it runs only when no other task can, so it
+    /// cannot come before an operation that was executed earlier.
+    #[must_use]
+    pub fn is_of_harness(&self) -> bool {
+        self.access(HARNESS) == Some(Access::Write)
     }
 
     /// Whether another task, or the two tasks themselves, can observe the order of the two events.

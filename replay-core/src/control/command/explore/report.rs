@@ -143,6 +143,7 @@ impl Search<'_> {
         let disturbances = std::mem::take(&mut self.saved.disturbances);
         let crate::SearchOptions { atomic, focus, serial, .. } = &self.options;
         let scope = [atomic, focus, serial].map(Clone::clone);
+        let main_last = self.options.main_last;
         let absent = absent_threads(self.options, total.max_tasks);
         let spurious = self.options.spurious;
         let delays = total.unseen & InstrumentationGap::Deadlines as u64 != 0;
@@ -204,6 +205,7 @@ impl Search<'_> {
         let busy = earlier.saturating_add(now);
         notes.extend(slow_note(busy, total.steps));
         notes.extend(scope_note(&scope));
+        notes.extend(main_last.then(|| HARNESS_NOTE.to_owned()));
         notes.extend(absent);
         notes.extend(spurious_note(spurious));
         notes.extend(slack.map(slack_note));
@@ -352,6 +354,10 @@ fn unknown_calls(total: &Counts, target: &Target) -> Vec<String> {
     };
     total.unknown_calls.iter().map(line).collect()
 }
+
+/// The note for a search of one test of a harness.
+const HARNESS_NOTE: &str = "main belongs to the test harness: it ran only when no thread of the test could \
+                            (--harness)";
 
 /// The note for a search in which preemptions were limited to parts of the code.
 fn scope_note([atomic, focus, serial]: &[Vec<String>; 3]) -> Option<String> {

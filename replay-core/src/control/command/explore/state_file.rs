@@ -163,6 +163,7 @@ struct SearchIdentity {
     fail_on: Vec<u8>,
     points: String,
     scope: [Vec<String>; 3],
+    main_last: bool,
     when: [Vec<String>; 4],
     /// The prefix that every schedule of the search has.
     prefix: Vec<Choice>,
@@ -185,6 +186,7 @@ impl SearchIdentity {
             fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
             points: options.points.name().into(),
             scope: [&options.atomic, &options.focus, &options.serial].map(Clone::clone),
+            main_last: options.main_last,
             when: [&options.when, &options.always, &options.never, &options.through]
                 .map(Clone::clone),
             prefix: options.prefix.clone(),
@@ -218,9 +220,10 @@ impl SearchIdentity {
                     || self.fail_on != now.fail_on
                     || self.points != now.points
                     || self.scope != now.scope
+                    || self.main_last != now.main_last
                     || self.when != now.when,
                 "it has another --max-steps, --spurious, --slack, --fail-on, --points, --atomic, \
-                 --focus, --serial, --when, --always or --never: pass the same ones",
+                 --focus, --serial, --harness, --when, --always or --never: pass the same ones",
             ),
             (
                 self.prefix != now.prefix,
