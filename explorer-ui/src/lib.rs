@@ -24,6 +24,7 @@ pub mod processors;
 pub mod progress;
 pub mod report;
 pub mod serve;
+mod source_watch;
 pub mod suites;
 pub mod tui;
 pub mod walk;

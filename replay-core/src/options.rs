@@ -222,6 +222,7 @@ impl SearchOptions {
             slack: options.slack,
             changes: options.changes.clone(),
             predicates: options.predicates.clone(),
+            main_last: options.main_last,
             ..self
         }
     }

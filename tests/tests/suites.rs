@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use tests::heddle::{self, Home, Run};
+use traces::report::{Report, Verdict};
 
 fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("suites")
@@ -262,6 +263,46 @@ fn rust_tests_are_searched_and_their_harness_is_not() {
     }
 }
 
+/// The harness's main and the thread of the test meet at a channel, locks and counters. None of that is a
+/// part of the test.
+#[test]
+fn the_harness_of_a_test_costs_no_schedules() {
+    let home = Home::new();
+    let test = rust_suite(&home).to_string_lossy().into_owned();
+    let main = home.path().join("counted.rs");
+    let text = "#[path = \"counters/src/lib.rs\"]\nmod counters;\nfn main() {\n    counters::count();\n}\n";
+    std::fs::write(&main, text).expect("a file");
+    let plain = home.path().join("counted");
+    let built = Command::new("rustc")
+        .args(["--edition", "2024", "-g", "-A", "dead_code", "-o"])
+        .args([&plain, &main])
+        .env_remove("RUSTFLAGS")
+        .status();
+    assert!(built.expect("rustc runs").success());
+    let plain = home.heddle(["explore", "--json", "--", &plain.to_string_lossy()]).report();
+    let search = |options: &[&str]| {
+        let command = ["--", &test, "--exact", "tests::counted"];
+        home.heddle([&["explore", "--json"], options, &command].concat()).report()
+    };
+    let alone = search(&[]);
+    for report in [&plain, &alone] {
+        assert!(report.verdict == Verdict::Clean && report.complete, "{report:?}");
+    }
+    assert_eq!((alone.classes, alone.points.racy), (plain.classes, plain.points.racy));
+    let names_harness = |report: &Report| {
+        report.notes.iter().any(|note| note.starts_with("main belongs to the test harness"))
+    };
+    assert!(names_harness(&alone) && !names_harness(&plain), "{alone:?}");
+    let everything = search(&["--harness", "none", "--max-executions", "500"]);
+    assert!(!names_harness(&everything) && everything.points.racy > alone.points.racy);
+    // The trace of a failure is replayed by the same rule.
+    let command = ["explore", "--json", "--", &test, "--exact", "tests::lost_update"];
+    let report = home.heddle(command).report();
+    let trace = report.bugs[0].trace.clone().expect("a trace");
+    let replayed = home.heddle(["replay", &trace]);
+    assert!(replayed.stdout.starts_with("reproduced: "), "{replayed:?}");
+}
+
 #[test]
 fn traces_replay_whatever_the_lengths_of_paths_and_of_the_environment_are() {
     let home = Home::new();
@@ -378,13 +419,14 @@ fn as_the_runner_of_cargo_the_harness_reports_what_the_search_found() {
     let run = cargo(&home, &["test", "--", "--skip", "lost"], true);
     assert_eq!(run.status, 101, "{run:?}");
     for part in [
-        "running 3 tests\n",
+        "running 4 tests\n",
         "test tests::early_read ... FAILED\n",
         "test tests::off ... ignored\n",
+        "test tests::counted ... ok\n",
         "test tests::plain ... ok\n",
         "the thread was first\n",
         "heddle replay heddle-out/counters/tests.early_read/",
-        "test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 1 filtered out;",
+        "test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 1 filtered out;",
     ] {
         assert!(run.stdout.contains(part), "{part}: {run:?}");
     }

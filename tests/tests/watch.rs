@@ -4,7 +4,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 use tests::heddle::Home;
@@ -96,6 +96,73 @@ fn a_rebuilt_program_is_searched_again() {
     watched.until("no longer applies");
     watched.until("no failure was found by the new search");
     assert_eq!(watched.interrupt(), 4);
+}
+
+#[test]
+fn the_tests_of_a_rebuilt_program_are_searched_again() {
+    let home = Home::new();
+    let path = home.path().join("increment");
+    let source = sources().join("increment.c");
+    compile(&source, &[], &path);
+    let shown = path.to_string_lossy().into_owned();
+    let commands = home.path().join("commands");
+    std::fs::write(&commands, format!("{shown} 2 1\n")).expect("a file");
+    let commands = commands.to_string_lossy().into_owned();
+    let watched = Watched::start(home.command(["test", "--watch", "--commands", &commands]));
+    watched.until("1 test: 1 bug");
+    watched.until("waiting for changes");
+    let next = home.path().join("next");
+    compile(&source, &["-DLOCKED"], &next);
+    std::fs::rename(&next, &path).expect("renamed");
+    watched.until("increment changed");
+    watched.until("1 test: 1 clean");
+    watched.until("waiting for changes");
+    assert_eq!(watched.interrupt(), 0);
+}
+
+#[test]
+fn a_package_is_built_and_its_tests_are_searched_again() {
+    let home = Home::new();
+    let package = home.path().join("again");
+    std::fs::create_dir_all(package.join("src")).expect("a directory");
+    let manifest =
+        "[package]\nname = \"again\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[workspace]\n";
+    std::fs::write(package.join("Cargo.toml"), manifest).expect("a file");
+    let library = package.join("src/lib.rs");
+    let text = |body: &str| {
+        format!(
+            "#[test]\nfn adds() {{\n    let sum = std::sync::atomic::AtomicU32::new(0);\n    \
+             let order = std::sync::atomic::Ordering::SeqCst;\n    let add = || {body};\n    \
+             std::thread::scope(|scope| {{\n        scope.spawn(add);\n        add();\n    }});\n    \
+             assert_eq!(sum.load(order), 2);\n}}\n"
+        )
+    };
+    std::fs::write(&library, text("sum.store(sum.load(order) + 1, order)")).expect("a file");
+    let mut command = home.command(["cargo"; 0]);
+    let mut path = tests::heddle::binary().parent().expect("a directory").as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    command.env("PATH", path).env("CARGO_NET_OFFLINE", "true").env_remove("RUSTFLAGS");
+    let mut cargo = Command::new("cargo");
+    cargo.args(["heddle", "test", "--watch"]).current_dir(&package);
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => cargo.env(name, value),
+            None => cargo.env_remove(name),
+        };
+    }
+    cargo.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let watched = Watched::start(cargo);
+    watched.until("1 test: 1 bug");
+    watched.until("waiting for changes");
+    // What does not compile is reported, and the next change is waited for.
+    std::fs::write(&library, "fn wrong( {}\n").expect("a file");
+    watched.until("cargo did not build this");
+    watched.until("waiting for changes");
+    std::fs::write(&library, text("{ sum.fetch_add(1, order); }")).expect("a file");
+    watched.until("1 test: 1 clean");
+    watched.until("waiting for changes");
+    assert_eq!(watched.interrupt(), 0);
 }
 
 #[test]

@@ -355,12 +355,6 @@ impl PreemptionScope {
     pub fn limits_preemptions(&self) -> bool {
         !self.atomic.is_empty() || self.focus.is_some() || !self.serial.is_empty()
     }
-
-    /// Whether preemptions are possible everywhere.
-    #[must_use]
-    pub fn is_everything(&self) -> bool {
-        !self.limits_preemptions() && !self.main_last
-    }
 }
 
 #[cfg(test)]

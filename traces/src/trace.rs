@@ -94,6 +94,10 @@ pub struct Options {
     /// The predicates of the search (`--when`): their sites are steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub predicates: Vec<crate::predicate::Predicate>,
+    /// Whether main belongs to a test harness: it runs only when no other task can, and its accesses are
+    /// no scheduling points.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub main_last: bool,
 }
 
 fn unlimited() -> u64 {

@@ -1,14 +1,17 @@
 //! `cargo heddle`: builds with cargo, and passes what was built to the other verbs.
 
-use super::test::{Request, run};
+use super::test::{Request, run, watch};
 use crate::cli::arguments::{CargoBuildArgs, CargoRunArgs, CargoTestArgs, CargoVerb};
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
 use crate::report::text::clean;
+use crate::source_watch::SourceWatch;
+use crate::suites::Program;
 use crate::suites::cargo::{Built, built};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Runs the verb.
@@ -32,22 +35,54 @@ pub fn main(verb: CargoVerb, console: &Console) -> Result<Status, Problem> {
 
 fn test(args: CargoTestArgs, console: &Console) -> Result<Status, Problem> {
     let interrupted = interrupt::flag();
-    let built = build(&["test", "--no-run"], &args.cargo)?;
+    let CargoTestArgs { cargo, suite, filter, options, .. } = args;
+    let request = Request { args: suite, filter, options, ..Request::default() };
+    // Before the build, so that no change is missed.
+    let sources = request.args.watch.then(|| SourceWatch::of(&packages(&cargo)?)).transpose()?;
+    let tests = test_programs(&cargo, console)?;
+    let Some(mut sources) = sources else {
+        return run(&request, tests, &interrupted, console);
+    };
+    let mut rebuild = || test_programs(&cargo, console);
+    let mut wait = || sources.wait(&interrupted);
+    watch::run(&request, tests, &mut rebuild, &mut wait, &interrupted, console)
+}
+
+/// Builds the test programs.
+fn test_programs(args: &CargoBuildArgs, console: &Console) -> Result<Vec<Program>, Problem> {
+    let built = build(&["test", "--no-run"], args)?;
     if built.iter().any(|one| one.is_test && one.is_library) {
         console.note("heddle: tests in documentation are left out: cargo test --doc runs them");
     }
-    let tests: Vec<_> =
+    let tests: Vec<Program> =
         built.into_iter().filter(|one| one.is_test).map(|one| one.program).collect();
-    if tests.is_empty() {
-        return Err(Problem::Usage("cargo built no test program for these options".into()));
+    match tests.is_empty() {
+        false => Ok(tests),
+        true => Err(Problem::Usage("cargo built no test program for these options".into())),
     }
-    let request = Request {
-        args: args.suite,
-        filter: args.filter,
-        options: args.options,
-        ..Request::default()
-    };
-    run(&request, tests, &interrupted, console)
+}
+
+/// The directories of the workspace's packages.
+fn packages(args: &CargoBuildArgs) -> Result<Vec<PathBuf>, Problem> {
+    let mut command = Command::new(cargo());
+    command.args(["metadata", "--no-deps", "--format-version", "1"]);
+    let offline = [("--locked", args.locked), ("--offline", args.offline)];
+    command.args(offline.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name));
+    if let Some(manifest) = &args.manifest_path {
+        command.arg("--manifest-path").arg(manifest);
+    }
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| Problem::Usage(format!("cargo cannot be started: {error}")))?;
+    let directories = crate::suites::cargo::packages(&String::from_utf8_lossy(&output.stdout));
+    match directories.is_empty() {
+        false => Ok(directories),
+        true => Err(Problem::Usage(
+            "`cargo metadata` names no package to watch; its message is above".into(),
+        )),
+    }
 }
 
 fn run_program(args: &CargoRunArgs) -> Result<Status, Problem> {

@@ -33,6 +33,15 @@ pub fn built(messages: &str, libraries: &str) -> Vec<Built> {
     artifacts.filter_map(|artifact| program(artifact, &scripts, libraries)).collect()
 }
 
+/// The directories of the packages that `cargo metadata` describes.
+#[must_use]
+pub fn packages(metadata: &str) -> Vec<PathBuf> {
+    let metadata: Value = serde_json::from_str(metadata).unwrap_or_default();
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let manifests = packages.filter_map(|package| package["manifest_path"].as_str());
+    manifests.filter_map(|path| Some(Path::new(path).parent()?.to_owned())).collect()
+}
+
 fn program(artifact: &Value, scripts: &BTreeMap<&str, &Value>, libraries: &str) -> Option<Built> {
     let executable = PathBuf::from(artifact["executable"].as_str()?);
     let id = artifact["package_id"].as_str()?;

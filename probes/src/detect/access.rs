@@ -169,6 +169,7 @@ pub(crate) fn new_stretch() {
     POINTS.now.set(Head::new(clocks.stamp(), me as u16, kind));
     let is_quick = POINTS.plainly.get()
         && me < clocks::TASKS
+        && !crate::state::root::root().is_harness(me as u16)
         && !race::is_any_meant()
         && world().task().handler.get().0 == 0;
     POINTS.quick.set(is_quick.then(|| clocks.viewer(me)));
@@ -261,10 +262,11 @@ pub(crate) fn release(address: u64) {
     }
 }
 
-/// Whether the accesses of the running task are monitored.
+/// Whether the accesses of the running task are monitored: not those of a test harness's main.
 #[inline]
 pub(crate) fn is_awake() -> bool {
-    are_on() && POINTS.resting.get() != world().current.get() + 1
+    let task = world().current.get();
+    are_on() && POINTS.resting.get() != task + 1 && !crate::state::root::root().is_harness(task)
 }
 
 /// The memory was newly allocated.

@@ -236,10 +236,6 @@ pub(crate) fn ranges() -> [(u64, u64); 1] {
 
 /// `earlier` and `later` access the word unordered, and one of them writes.
 pub(crate) fn conflict(word: u64, earlier: &Slot, later: &Slot) {
-    // A test harness's main runs only when the test waits: no order of the two is left to choose.
-    if root().is_harness(earlier.task) || root().is_harness(later.task) {
-        return;
-    }
     let meant = u64::from((earlier.kind | later.kind) & MEANT) << 56;
     let pair = earlier.site.rotate_left(32) ^ later.site ^ word.rotate_left(7) ^ meant;
     if RACES.pairs.get(pair).is_some() {
@@ -257,9 +253,6 @@ pub(crate) fn conflict(word: u64, earlier: &Slot, later: &Slot) {
 
 /// An access to a word with known conflicts, by an instruction without any.
 pub(crate) fn belongs(word: u64, access: &Slot) {
-    if root().is_harness(access.task) {
-        return;
-    }
     if crate::state::world::world().created.get() == 1 {
         return;
     }

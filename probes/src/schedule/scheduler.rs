@@ -368,6 +368,20 @@ fn only_running(world: &World, scratch: &mut Scratch, count: usize) -> usize {
     }
 }
 
+/// Removes a test harness's main from the enabled tasks, of which it is the first, and from those whose
+/// step is an expiry. Returns how many are left of both.
+#[cold]
+fn without_main(scratch: &mut Scratch, count: usize, expiries: usize) -> (usize, usize) {
+    scratch.enabled.copy_within(1..count, 0);
+    scratch.operations.copy_within(1..count, 0);
+    let due = &mut scratch.expiries[..expiries];
+    let Some(at) = due.iter().position(|&task| task == TaskId::MAIN) else {
+        return (count - 1, expiries);
+    };
+    due.copy_within(at + 1.., at);
+    (count - 1, expiries - 1)
+}
+
 /// Lets the running task pass its point, as the debugger executes a function in it that is in no
 /// schedule. No other task runs meanwhile: if the task has to wait for one, the process stops for the
 /// debugger.
@@ -431,6 +445,10 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
                 |task| next(world, task),
             );
         }
+        if root.scope.main_last && count > 1 && scratch.enabled[0] == TaskId::MAIN {
+            (count, expiries) = without_main(scratch, count, expiries);
+            digest ^= world.tasks[0].word.get();
+        }
         if count == 0 && interrupt::release(world) {
             continue;
         }
@@ -452,18 +470,6 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         }
     }
     if root.scoped.get() {
-        if root.scope.main_last {
-            let (enabled, operations) = (&mut scratch.enabled, &mut scratch.operations);
-            let left = scope::put_main_last(&mut enabled[..count], &mut operations[..count]);
-            if left < count {
-                let due = &mut scratch.expiries[..expiries];
-                if let Some(at) = due.iter().position(|&task| task == TaskId::MAIN) {
-                    due.copy_within(at + 1.., at);
-                    expiries -= 1;
-                }
-                count = left;
-            }
-        }
         let all = count;
         count = program_predicates::restrict(
             world,

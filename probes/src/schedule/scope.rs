@@ -5,7 +5,6 @@ use crate::state::task::Task;
 use crate::steps::identity;
 use std::cell::RefCell;
 use traces::points::{CodeRange, PreemptionScope, SerialTasks};
-use traces::{Operation, TaskId};
 
 /// Address ranges in this process, sorted.
 type Ranges = Vec<(u64, u64)>;
@@ -31,7 +30,6 @@ static HERE: Here = Here(RefCell::new(None));
 
 /// Resolves the scope to addresses, before the first execution.
 pub(crate) fn prepare(scope: &PreemptionScope) {
-    root().scoped.set(root().scoped.get() | !scope.is_everything());
     if !scope.limits_preemptions() {
         return;
     }
@@ -46,6 +44,7 @@ pub(crate) fn prepare(scope: &PreemptionScope) {
     let serial = serial.collect();
     let atomic = ranges(&scope.atomic, &modules);
     *HERE.0.borrow_mut() = Some(Scope { atomic, focus, serial });
+    root().scoped.set(true);
 }
 
 /// Whether a task at an operation at this site is not to be preempted.
@@ -74,19 +73,6 @@ pub(crate) fn is_serial(number: u16, task: &Task) -> bool {
             own[..len] == *name.as_bytes() || is_within(task.start.get(), functions)
         }
     })
-}
-
-/// Removes a test harness's main from the enabled tasks, which are in ascending order, if there are others.
-/// Returns the number that is left.
-#[cold]
-pub(crate) fn put_main_last(enabled: &mut [TaskId], operations: &mut [Operation]) -> usize {
-    let count = enabled.len();
-    if count < 2 || enabled[0] != TaskId::MAIN {
-        return count;
-    }
-    enabled.copy_within(1.., 0);
-    operations.copy_within(1.., 0);
-    count - 1
 }
 
 fn is_within(at: u64, ranges: &Ranges) -> bool {

@@ -182,7 +182,7 @@ pub(crate) struct Root {
     pub(crate) step_objects: Exclusive<Vec<u64>>,
     /// Repeated reads by tasks that may wait in spin loops.
     pub(crate) alike: Exclusive<RepeatedReads>,
-    /// Whether a scope forbids to run some enabled tasks.
+    /// Whether a scope forbids preemption at some sites.
     pub(crate) scoped: Cell<bool>,
     pub(crate) scope: traces::points::PreemptionScope,
     pub(crate) max_steps: u64,

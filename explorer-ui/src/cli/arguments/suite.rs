@@ -79,6 +79,10 @@ pub struct SuiteArgs {
     /// Directory for traces, with a directory for each test [heddle-out]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Search again whenever a program changes, or a source file of the packages that cargo builds; tests
+    /// that failed come first
+    #[arg(long, conflicts_with_all = ["json", "list"])]
+    pub watch: bool,
 }
 
 /// `heddle runner`.

@@ -163,6 +163,11 @@ fn first_line(text: &str) -> &str {
     text.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing").trim()
 }
 
+/// The file of a program that may be rebuilt.
+pub(super) fn executable(program: &Program) -> Option<PathBuf> {
+    Some(found(program.command.first()?, &program.directory))
+}
+
 /// The file that a command's first word names, as a shell in this directory would find it.
 fn found(word: &OsStr, directory: &Path) -> PathBuf {
     let path = Path::new(word);

@@ -76,7 +76,7 @@ pub(crate) fn run(
 }
 
 /// A test that could not be searched has not passed.
-fn failed(outcome: &Outcome) -> bool {
+pub(super) fn failed(outcome: &Outcome) -> bool {
     matches!(
         outcome.verdict,
         Verdict::Bug

@@ -5,15 +5,17 @@ mod cluster;
 mod discover;
 pub(super) mod harness;
 pub(super) mod misnamed;
-pub(super) mod selected;
 mod pool;
 mod search;
+pub(super) mod selected;
+pub(super) mod watch;
 
 use crate::cli::arguments::{Cli, ClusterArgs, ExploreArgs, SuiteArgs, TestArgs, Verb};
 use crate::cli::config_file;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::export::junit_suite;
+use crate::file_watch::FileWatch;
 use crate::interrupt;
 use crate::report::json_text;
 use crate::report::suite;
@@ -38,21 +40,31 @@ use std::time::{Duration, Instant, SystemTime};
 /// written.
 pub fn main(args: TestArgs, console: &Console) -> Result<Status, Problem> {
     let interrupted = interrupt::flag();
-    let programs = discover::programs(&args, &interrupted)?;
-    if programs.is_empty() {
-        return Err(Problem::Usage(
-            "no test program: name one, a build directory of CMake or Meson, or a file of commands \
-             with --commands"
-                .into(),
-        ));
-    }
     let request = Request {
-        args: args.suite,
-        filter: args.filter,
-        options: args.options,
-        cluster: args.cluster,
+        args: args.suite.clone(),
+        filter: args.filter.clone(),
+        options: args.options.clone(),
+        cluster: args.cluster.clone(),
     };
-    run(&request, programs, &interrupted, console)
+    let mut programs = || {
+        let programs = discover::programs(&args, &interrupted)?;
+        match programs.is_empty() {
+            false => Ok(programs),
+            true => Err(Problem::Usage(
+                "no test program: name one, a build directory of CMake or Meson, or a file of \
+                 commands with --commands"
+                    .into(),
+            )),
+        }
+    };
+    let found = programs()?;
+    if !request.args.watch {
+        return run(&request, found, &interrupted, console);
+    }
+    let files: Vec<PathBuf> = found.iter().filter_map(discover::executable).collect();
+    let mut changes = FileWatch::of(&files.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
+    let mut wait = || changes.wait(&interrupted);
+    watch::run(&request, found, &mut programs, &mut wait, &interrupted, console)
 }
 
 /// What the command line asks for.
@@ -76,6 +88,18 @@ pub(super) fn run(
     interrupted: &AtomicBool,
     console: &Console,
 ) -> Result<Status, Problem> {
+    round(request, programs, &BTreeSet::new(), interrupted, console).map(|(status, _)| status)
+}
+
+/// Lists the tests of these programs, and searches each; those of the names in `first` before the others.
+/// Returns the names of the tests that did not pass as well.
+fn round(
+    request: &Request,
+    programs: Vec<Program>,
+    first: &BTreeSet<String>,
+    interrupted: &AtomicBool,
+    console: &Console,
+) -> Result<(Status, BTreeSet<String>), Problem> {
     let args = &request.args;
     explore_arguments(&request.options)?;
     config_file::load(Path::new("."))?;
@@ -88,9 +112,10 @@ pub(super) fn run(
     let began = Instant::now();
     let suites: Vec<Suite> =
         programs.into_iter().map(|program| discover::list(program, interrupted)).collect();
-    let (tests, mut outcomes) = chosen(request, &suites);
+    let (mut tests, mut outcomes) = chosen(request, &suites);
+    tests.sort_by_key(|test| !first.contains(&test.full_name()));
     if args.list {
-        return list(args, &tests, &outcomes, console);
+        return Ok((list(args, &tests, &outcomes, console)?, BTreeSet::new()));
     }
     if tests.is_empty() && outcomes.is_empty() {
         let all: usize =
@@ -113,7 +138,8 @@ pub(super) fn run(
         std::fs::write(path, text).map_err(|error| unwritable(path, &error))?;
     }
     printed?;
-    Ok(status)
+    let failed = outcomes.iter().filter(|outcome| harness::failed(outcome));
+    Ok((status, failed.map(Outcome::name).collect()))
 }
 
 /// The options for the searches, checked once rather than in each search.

@@ -48,6 +48,7 @@ pub(crate) fn trace_options(target: &Target, options: &SearchOptions, reset: Res
         changes: options.changes.clone(),
         own_files: target.files.are_private(),
         predicates: options.predicates.clone(),
+        main_last: options.main_last,
     }
 }
 
@@ -91,7 +92,7 @@ pub(crate) fn single_job(options: &SearchOptions) -> Job {
         spurious: options.spurious,
         slack: options.slack,
         outside_limit: u32::try_from(options.outside_limit.as_millis()).unwrap_or(u32::MAX),
-        scope: PreemptionScope::default(),
+        scope: PreemptionScope { main_last: options.main_last, ..PreemptionScope::default() },
         watch: None,
         changes: options.changes.clone(),
         predicates: options.predicates.clone(),

@@ -8,10 +8,25 @@ pub fn add(value: &AtomicU32) {
     value.store(seen + 1, SeqCst);
 }
 
+/// Two threads add to a value, and no update is lost.
+pub fn count() {
+    let value = std::sync::Arc::new(AtomicU32::new(0));
+    let shared = std::sync::Arc::clone(&value);
+    let thread = std::thread::spawn(move || shared.fetch_add(1, SeqCst));
+    value.fetch_add(1, SeqCst);
+    thread.join().unwrap();
+    assert_eq!(value.load(SeqCst), 2);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::sync::Arc;
+
+    #[test]
+    fn counted() {
+        count();
+    }
 
     fn with_two_threads(step: fn(&AtomicU32)) -> u32 {
         let value = AtomicU32::new(0);

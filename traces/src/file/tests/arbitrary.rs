@@ -91,7 +91,7 @@ fn header() -> impl Strategy<Value = Header> {
             shared: vec![condition],
         },
     );
-    let extra = (changes, vec(predicate, 0..2), any::<bool>());
+    let extra = (changes, vec(predicate, 0..2), any::<(bool, bool)>());
     let options = (text(), any::<u64>(), text(), text(), limits, learned, extra).prop_map(
         |(
             strategy,
@@ -100,7 +100,7 @@ fn header() -> impl Strategy<Value = Header> {
             reset,
             (max_steps, max_memory, spurious, slack),
             learned,
-            (changes, predicates, own_files),
+            (changes, predicates, (own_files, main_last)),
         )| {
             Options {
                 strategy,
@@ -116,6 +116,7 @@ fn header() -> impl Strategy<Value = Header> {
                 changes,
                 own_files,
                 predicates,
+                main_last,
             }
         },
     );
