@@ -25,14 +25,16 @@ pub(crate) struct Allowance {
 
 impl Allowance {
     /// That of an execution without steps.
-    pub(crate) const NONE: Allowance = Allowance {
-        next: Cell::new(0),
-        expiries: Cell::new(0),
-        limit: Cell::new(0),
-        looks: Cell::new(0),
-        seen: [const { Cell::new(0) }; LOOKS],
-        expiries_before: Cell::new(0),
-    };
+    pub(crate) const fn none() -> Allowance {
+        Allowance {
+            next: Cell::new(0),
+            expiries: Cell::new(0),
+            limit: Cell::new(0),
+            looks: Cell::new(0),
+            seen: [const { Cell::new(0) }; LOOKS],
+            expiries_before: Cell::new(0),
+        }
+    }
 
     /// The largest limit so far.
     pub(crate) fn limit(&self) -> u64 {
@@ -92,7 +94,7 @@ mod tests {
     use super::*;
 
     fn allowance(seen: [u64; LOOKS], expiries: u64) -> Allowance {
-        let allowance = Allowance::NONE.clone();
+        let allowance = Allowance::none();
         allowance.begin(1600, u64::MAX);
         allowance.seen.iter().zip(seen).for_each(|(to, one)| to.set(one));
         allowance.expiries.set(expiries);

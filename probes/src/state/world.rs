@@ -120,7 +120,7 @@ static WORLD: Shared = Shared(World {
     alive: [const { Cell::new(0) }; MAX_TASKS],
     alive_len: Cell::new(0),
     step: Cell::new(0),
-    allowance: Allowance::NONE,
+    allowance: Allowance::none(),
     last: Cell::new(Operation::Start),
     place: Cell::new(0),
     running: Cell::new(None),
