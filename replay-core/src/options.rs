@@ -68,8 +68,10 @@ pub struct SearchOptions {
     pub max_executions: Option<u64>,
     /// The time limit.
     pub max_time: Option<Duration>,
-    /// The most steps of an execution.
+    /// The steps after which an execution ends that makes no progress.
     pub max_steps: u64,
+    /// The steps after which each execution ends; `max_steps` if that is more.
+    pub most_steps: u64,
     /// The seed.
     pub seed: u64,
     /// How the program is reset between executions; none to let Heddle choose.
@@ -162,6 +164,7 @@ impl Default for SearchOptions {
             max_executions: Some(100_000),
             max_time: None,
             max_steps: 100_000,
+            most_steps: 10_000_000,
             seed: 0,
             reset: None,
             tracking: Tracking::default(),

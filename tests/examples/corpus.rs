@@ -2,39 +2,57 @@
 //! `cargo run --release -p tests --example corpus -- [NAME...]`.
 
 use std::path::Path;
-use tests::corpus::known_bugs;
+use tests::corpus::{KnownBug, Release, known_bugs};
 use tests::heddle::Home;
 
 fn main() {
     let names: Vec<String> = std::env::args().skip(1).collect();
     let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/corpus");
-    println!("| crate | advisory | what happens | failure | place | found at | learning |");
-    println!("| --- | --- | --- | --- | --- | --: | --: |");
+    println!("| crate | advisory | what happens | failure | place | found at | without the bug |");
+    println!("| --- | --- | --- | --- | --- | --: | --- |");
     for bug in known_bugs().iter().filter(|bug| names.is_empty() || names.contains(&bug.name)) {
-        let (version, shows) = (bug.version(), &bug.shows);
+        let version = bug.version(Release::Affected);
         let advisory = bug.advisory.as_deref().unwrap_or("-");
-        let executable = match bug.build(&shared) {
-            Ok(executable) => executable,
-            Err(error) => {
-                println!("| {version} | {advisory} | {shows} | not built: {error:?} | | | |");
-                continue;
-            }
-        };
-        let report = bug.explore(&Home::new(), &executable);
-        let learning = report.learning;
-        match report.bugs.iter().find(|found| found.kind == bug.kind) {
-            Some(found) => println!(
-                "| {version} | {advisory} | {shows} | {} | {} | {} | {learning} |",
-                found.kind.name(),
-                found.site,
-                found.found_at
-            ),
-            None => {
-                let verdict = report.verdict;
-                println!(
-                    "| {version} | {advisory} | {shows} | not found: {verdict:?} | | | {learning} |"
-                )
-            }
+        let found = affected(bug, &shared);
+        let fixed = fixed(bug, &shared);
+        println!("| {version} | {advisory} | {} | {found} | {fixed} |", bug.shows);
+    }
+}
+
+/// What a search of the version that has the bug finds: the kind, the place, the execution.
+fn affected(bug: &KnownBug, shared: &Path) -> String {
+    let executable = match bug.build(shared, Release::Affected) {
+        Ok(executable) => executable,
+        Err(error) => return format!("not built: {error:?} | |"),
+    };
+    let report = bug.explore(&Home::new(), &executable);
+    match report.bugs.iter().find(|found| found.kind == bug.kind) {
+        Some(found) => {
+            format!("{} | {} | {}", found.kind.name(), found.site, found.found_at)
         }
+        None => format!("not found: {:?} | |", report.verdict),
+    }
+}
+
+/// What a search of the version without the bug finds.
+fn fixed(bug: &KnownBug, shared: &Path) -> String {
+    if bug.fixed.is_none() {
+        return "no release yet".to_owned();
+    }
+    let version = bug.version(Release::Fixed);
+    let executable = match bug.build(shared, Release::Fixed) {
+        Ok(executable) => executable,
+        Err(error) if bug.is_refused(&error) => {
+            return format!("{version}: the compiler refuses the test");
+        }
+        Err(error) => return format!("{version}: not built: {error:?}"),
+    };
+    let report = bug.explore(&Home::new(), &executable);
+    match report.bugs.first() {
+        Some(found) => format!("{version}: {} at {}", found.kind.name(), found.site),
+        None if report.complete => {
+            format!("{version}: no failure, complete in {} executions", report.executions)
+        }
+        None => format!("{version}: no failure in {} executions", report.executions),
     }
 }

@@ -18,9 +18,8 @@ pub struct KnownBug {
     pub name: String,
     /// The `[dependencies]` of the test's package.
     pub dependencies: toml::Table,
-    /// Exact versions of packages that only a lock file selects, because they were withdrawn.
-    #[serde(default)]
-    pub packages: BTreeMap<String, String>,
+    /// The same with the version that mended the bug; without it, the newest release has the bug.
+    pub fixed: Option<toml::Table>,
     /// The kind of failure that a search must find.
     #[serde(deserialize_with = "kind")]
     pub kind: FailureKind,
@@ -28,6 +27,15 @@ pub struct KnownBug {
     pub advisory: Option<String>,
     /// What happens, in one sentence.
     pub shows: String,
+}
+
+/// Which of a crate's versions a test is built with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    /// The one that has the bug.
+    Affected,
+    /// The one that mended it.
+    Fixed,
 }
 
 fn kind<'de, D: serde::Deserializer<'de>>(from: D) -> Result<FailureKind, D::Error> {
@@ -59,14 +67,34 @@ pub fn known_bugs() -> Vec<KnownBug> {
 }
 
 impl KnownBug {
+    fn dependencies(&self, release: Release) -> &toml::Table {
+        match (release, &self.fixed) {
+            (Release::Fixed, Some(fixed)) => fixed,
+            _ => &self.dependencies,
+        }
+    }
+
+    /// The exact versions that a release asks for.
+    fn exact_versions(&self, release: Release) -> BTreeMap<&str, &str> {
+        let mut exact = BTreeMap::new();
+        for (name, wanted) in self.dependencies(release) {
+            let version = wanted.get("version").unwrap_or(wanted).as_str();
+            if let Some(version) = version.and_then(|version| version.strip_prefix('=')) {
+                exact.insert(name.as_str(), version);
+            }
+        }
+        exact
+    }
+
     /// The crate and its version, as in `tokio 1.13.0`.
     #[must_use]
-    pub fn version(&self) -> String {
-        let one = |(name, wanted): (&String, &toml::Value)| {
-            let version = wanted.get("version").unwrap_or(wanted).as_str().unwrap_or_default();
-            format!("{name} {}", version.trim_start_matches('='))
-        };
-        self.dependencies.iter().map(one).collect::<Vec<_>>().join(", ")
+    pub fn version(&self, release: Release) -> String {
+        let exact = self.exact_versions(release);
+        exact
+            .iter()
+            .map(|(name, version)| format!("{name} {version}"))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// The name of the test function.
@@ -88,14 +116,18 @@ impl KnownBug {
     ///
     /// # Panics
     /// If files cannot be written.
-    pub fn build(&self, shared: &Path) -> Result<PathBuf, String> {
-        let package = shared.join(&self.name);
+    pub fn build(&self, shared: &Path, release: Release) -> Result<PathBuf, String> {
+        let directory_name = match release {
+            Release::Affected => self.name.clone(),
+            Release::Fixed => format!("{}-fixed", self.name),
+        };
+        let package = shared.join(&directory_name);
         fs::create_dir_all(package.join("tests")).expect("a directory");
         fs::create_dir_all(package.join("src")).expect("a directory");
         fs::write(package.join("src/lib.rs"), "").expect("written");
         let source = format!("{}.rs", self.name);
         fs::copy(directory().join(&source), package.join("tests").join(&source)).expect("copied");
-        let name = format!("known-bug-{}", self.name);
+        let name = format!("known-bug-{directory_name}");
         let about = [("name", name.as_str()), ("version", "0.0.0"), ("edition", "2021")];
         let about =
             toml::Table::from_iter(about.map(|(key, value)| (key.to_owned(), value.into())));
@@ -103,13 +135,14 @@ impl KnownBug {
             ("package", about),
             // Not a member of the workspace around it.
             ("workspace", toml::Table::new()),
-            ("dependencies", self.dependencies.clone()),
+            ("dependencies", self.dependencies(release).clone()),
         ];
         let sections = sections.map(|(name, table)| (name.to_owned(), toml::Value::Table(table)));
         let manifest = toml::to_string(&toml::Table::from_iter(sections)).expect("a table");
         fs::write(package.join("Cargo.toml"), manifest).expect("written");
-        if !self.packages.is_empty() && !package.join("Cargo.lock").exists() {
-            fs::write(package.join("Cargo.lock"), self.lock_file(&name)).expect("written");
+        if !package.join("Cargo.lock").exists() {
+            let lock_file = self.lock_file(&name, release);
+            fs::write(package.join("Cargo.lock"), lock_file).expect("written");
         }
         let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
             .args(["test", "--no-run", "--message-format=json", "--test", &self.name])
@@ -129,16 +162,24 @@ impl KnownBug {
         executable.ok_or_else(|| format!("cargo built no test: {messages}"))
     }
 
-    /// A lock file that selects the withdrawn packages; cargo adds the others.
-    fn lock_file(&self, name: &str) -> String {
+    /// Whether an error of [`build`](KnownBug::build) means that the compiler refuses the test itself.
+    #[must_use]
+    pub fn is_refused(&self, error: &str) -> bool {
+        error.contains(&format!("could not compile `known-bug-{}-fixed`", self.name))
+    }
+
+    /// A lock file that selects the exact versions, since the registry itself no longer selects those
+    /// that were withdrawn; cargo adds the other packages.
+    fn lock_file(&self, name: &str, release: Release) -> String {
         let own = fs::read_to_string(repository().join("Cargo.lock")).expect("a lock file");
         let registry = own.lines().find(|line| line.starts_with("source = ")).expect("a registry");
-        let names: Vec<String> = self.packages.keys().map(|name| format!("\"{name}\"")).collect();
+        let exact = self.exact_versions(release);
+        let names: Vec<String> = exact.keys().map(|name| format!("\"{name}\"")).collect();
         let mut text = format!(
             "version = 3\n\n[[package]]\nname = \"{name}\"\nversion = \"0.0.0\"\ndependencies = [{}]\n",
             names.join(", ")
         );
-        for (package, version) in &self.packages {
+        for (package, version) in exact {
             text += &format!(
                 "\n[[package]]\nname = \"{package}\"\nversion = \"{version}\"\n{registry}\n"
             );

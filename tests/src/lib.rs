@@ -10,6 +10,7 @@ pub mod oracle;
 pub mod pages;
 pub mod parallel;
 pub mod predicates;
+pub mod programs;
 pub mod rows;
 pub mod rpc;
 pub mod rsp;

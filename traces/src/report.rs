@@ -212,6 +212,12 @@ pub struct Report {
     pub threads: u64,
     /// The most steps in an execution.
     pub max_steps: u64,
+    /// Executions that ended because they reached their limit on steps.
+    #[serde(default)]
+    pub cut: u64,
+    /// The largest limit on steps that an execution had.
+    #[serde(default)]
+    pub step_limit: u64,
     /// Races, which are reported besides failures.
     pub races: Vec<String>,
     /// The same races in the same order, with all details.

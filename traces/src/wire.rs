@@ -309,6 +309,8 @@ pub struct Header {
     pub failing: AtomicU64,
     /// The most steps of an execution.
     pub max_steps: AtomicU64,
+    /// The largest limit on steps that an execution had.
+    pub step_limit: AtomicU64,
     /// The most tasks of an execution.
     pub max_tasks: AtomicU64,
     /// Steps in all executions so far.

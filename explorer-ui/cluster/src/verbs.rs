@@ -251,7 +251,8 @@ fn identity(target: &Target, options: &SearchOptions) -> String {
         "{:?}",
         (
             (this_build(), &target.build_id, &target.name, &target.args),
-            (options.strategy, options.seed, options.bound, options.max_steps, options.spurious),
+            (options.strategy, options.seed, options.bound, options.spurious),
+            (options.max_steps, options.most_steps),
             (options.slack, &options.fail_on, options.points, &options.atomic, &options.focus),
         )
     );

@@ -137,7 +137,7 @@ impl Settings {
             options.seed = seed;
         }
         if let Some(steps) = args.max_steps.or(file.max_steps) {
-            options.max_steps = steps;
+            (options.max_steps, options.most_steps) = (steps, steps);
         }
         if let Some(bytes) = args.max_memory.or(file.max_memory) {
             options.max_memory = bytes;

@@ -44,6 +44,7 @@ fn recorded_limits(trace: &Trace, seed: u64) -> SearchOptions {
         strategy: StrategyChoice::NON_PREEMPTIVE,
         seed,
         max_steps: recorded.max_steps.max(trace.execution.steps.len() as u64 + 1),
+        most_steps: 0,
         max_memory: recorded.max_memory,
         ..SearchOptions::default().with_points_of(trace)
     }

@@ -251,6 +251,8 @@ pub(crate) fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> 
         points: Points::default(),
         threads: 0,
         max_steps: 0,
+        cut: 0,
+        step_limit: 0,
         races: Vec::new(),
         race_details: Vec::new(),
         suppressed: Vec::new(),

@@ -50,6 +50,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         scoped: Cell::new(false),
         scope: job.scope,
         max_steps: job.max_steps,
+        most_steps: job.most_steps,
         all_steps: job.all_steps,
         full: job.full,
         memory: job.memory,

@@ -466,6 +466,7 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
     add(&header.steps, steps);
     add(&header.switches, world.switches.get());
     raise(&header.max_steps, steps);
+    raise(&header.step_limit, world.allowance.limit());
     raise(&header.max_tasks, u64::from(world.created.get()));
     header.api_sites.store(root.sites.len(), Relaxed);
     let mut stop = number >= root.last || header.steps.load(Relaxed) >= root.all_steps;

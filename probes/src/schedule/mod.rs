@@ -12,4 +12,5 @@ pub(crate) mod scheduler;
 pub(crate) mod scope;
 pub(crate) mod shown_times;
 pub(crate) mod stall;
+pub(crate) mod step_limit;
 pub(crate) mod time;

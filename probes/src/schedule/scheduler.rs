@@ -17,6 +17,7 @@ use crate::schedule::prefix_steps;
 use crate::schedule::program_predicates;
 use crate::schedule::scope;
 use crate::schedule::stall;
+use crate::schedule::step_limit;
 use crate::schedule::time;
 use crate::state::cancellation;
 use crate::state::end::End;
@@ -488,8 +489,8 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         }
     }
     let step = world.step.get();
-    if step >= root.max_steps {
-        outcome::end(End::Cut);
+    if step >= world.allowance.next.get() {
+        step_limit::check(world, root, step);
     }
     let view = View {
         step,

@@ -128,6 +128,10 @@ pub(crate) fn chosen(world: &World, number: u16, next: impl FnOnce() -> PendingO
     let mut time = root().time.borrow();
     let clocks = &mut time.clocks;
     let expires = expiry(world, task);
+    if expires.is_some() {
+        let expiries = &world.allowance.expiries;
+        expiries.set(expiries.get() + 1);
+    }
     let alone = world.alive_len.get() == 1;
     let before = clocks.of(id).clock;
     if clocks.differ() || expires.is_some() && !alone {

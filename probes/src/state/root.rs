@@ -186,6 +186,8 @@ pub(crate) struct Root {
     pub(crate) scoped: Cell<bool>,
     pub(crate) scope: traces::points::PreemptionScope,
     pub(crate) max_steps: u64,
+    /// The same for one that makes progress ([`crate::schedule::step_limit`]).
+    pub(crate) most_steps: u64,
     /// The most steps of all executions together.
     pub(crate) all_steps: u64,
     pub(crate) full: bool,

@@ -4,6 +4,7 @@
 //! before the first one, and nothing has to be restored. State that outlives executions is the
 //! manager's ([`crate::state::root::Root`]), in the shared heap.
 
+use crate::state::allowance::Allowance;
 use crate::state::stack::Spare;
 use crate::state::task::{Lifecycle, Task};
 use std::cell::Cell;
@@ -37,6 +38,8 @@ pub(crate) struct World {
     pub(crate) alive_len: Cell<usize>,
     /// The number of steps so far.
     pub(crate) step: Cell<u64>,
+    /// How many steps the execution may have.
+    pub(crate) allowance: Allowance,
     /// The operation of the last step.
     pub(crate) last: Cell<Operation>,
     /// The code address of the last step.
@@ -86,6 +89,7 @@ pub(crate) struct Saved {
     current: u16,
     suspect: u16,
     step: u64,
+    allowance: Allowance,
     last: Operation,
     place: u64,
     running: Option<u16>,
@@ -116,6 +120,7 @@ static WORLD: Shared = Shared(World {
     alive: [const { Cell::new(0) }; MAX_TASKS],
     alive_len: Cell::new(0),
     step: Cell::new(0),
+    allowance: Allowance::none(),
     last: Cell::new(Operation::Start),
     place: Cell::new(0),
     running: Cell::new(None),
@@ -170,6 +175,7 @@ impl World {
             current: self.current.get(),
             suspect: self.suspect.get(),
             step: self.step.get(),
+            allowance: self.allowance.clone(),
             last: self.last.get(),
             place: self.place.get(),
             running: self.running.get(),
@@ -208,6 +214,7 @@ impl World {
         self.alive.iter().zip(&saved.alive).for_each(|(task, &was)| task.set(was));
         self.alive_len.set(saved.alive.len());
         self.step.set(saved.step);
+        self.allowance.set(&saved.allowance);
         self.last.set(saved.last);
         self.place.set(saved.place);
         self.running.set(saved.running);

@@ -112,7 +112,7 @@ impl Channel {
     pub(crate) fn create(job: &Job) -> Result<Channel, Error> {
         let failed = |what: &str| Error::system(format!("cannot create shared memory: {what}"));
         let bytes = compact::encode(job);
-        let steps = job.max_steps.clamp(1 << 10, 1 << 26);
+        let steps = job.most_steps.max(job.max_steps).clamp(1 << 10, 1 << 26);
         let callers = CALLERS_OF.min(steps) * CALLERS.div_ceil(3) as u64;
         let records = if job.full { 6 * steps + callers } else { 2 * steps };
         let records = records * size_of::<Record>() as u64;

@@ -145,6 +145,7 @@ pub fn runner_for(target: Target, trace: &Trace) -> Runner {
     let steps = trace.execution.steps.len() as u64;
     let mut options = crate::SearchOptions {
         max_steps: trace.header.options.max_steps.max(2 * steps + 1000),
+        most_steps: 0,
         ..crate::SearchOptions::default().with_points_of(trace)
     };
     if trace.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Spin) {

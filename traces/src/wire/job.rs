@@ -152,8 +152,10 @@ pub struct Job {
     pub last: u64,
     /// End at the first execution that fails.
     pub stop_at_first: bool,
-    /// The most steps of an execution.
+    /// The steps after which an execution ends that makes no progress.
     pub max_steps: u64,
+    /// The steps after which each execution ends.
+    pub most_steps: u64,
     /// End after an execution with which the total number of steps reaches this.
     pub all_steps: u64,
     /// Record enabled sets, and describe objects.

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// How the target is run and instrumented: the options that `explore`, `run` and `ui` share.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ProgramArgs {
-    /// Maximum steps of one execution [100000]
+    /// Maximum steps of one execution [100000, and up to 10000000 while it makes progress]
     #[arg(long, value_parser = crate::cli::values::positive, value_name = "N", allow_negative_numbers = true)]
     pub max_steps: Option<u64>,
     /// Maximum memory of the program: 512M, 4G; allocations beyond it fail [4G, or half of the

@@ -73,6 +73,7 @@ pub(crate) fn single_job(options: &SearchOptions) -> Job {
         last: 1,
         stop_at_first: true,
         max_steps: options.max_steps,
+        most_steps: options.most_steps.max(options.max_steps),
         all_steps: u64::MAX,
         full: true,
         park: true,
@@ -203,8 +204,11 @@ fn attempt(
                     let how = "its process could not be found".into();
                     return Ok(Ok(Outcome::Died { how, from_outside: true }));
                 };
-                let options = trace_options(target, options, Reset::Exec);
+                let mut options = trace_options(target, options, Reset::Exec);
                 let channel = worker.channel();
+                // The limit that this execution had.
+                let limit = channel.header().step_limit.load(Relaxed);
+                options.max_steps = options.max_steps.max(limit);
                 let trace = match capture::capture(target, channel, pid, found.as_ref(), options) {
                     Ok(trace) => trace,
                     // The process may be killed from outside during the capture.

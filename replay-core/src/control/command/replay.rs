@@ -81,6 +81,7 @@ pub fn replay(
 pub(crate) fn as_recorded(trace: &Trace) -> SearchOptions {
     SearchOptions {
         max_steps: trace.header.options.max_steps.max(trace.execution.steps.len() as u64 + 1),
+        most_steps: 0,
         fail_on: failure_kinds_for_replay(trace.failure.as_ref().map(|failure| failure.kind)),
         max_memory: trace.header.options.max_memory,
         ..SearchOptions::default().with_points_of(trace)

@@ -15,6 +15,7 @@ use crate::{Collector, Error, SearchOptions, store};
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::ModuleAddress;
 use traces::report::{Bug, Race, RaceAccess};
+use traces::trace::Options;
 use traces::wire::{FoundFailure, Job, Plan};
 use traces::{Execution, Failure, FailureKind, Frame, Module, Site, Trace};
 
@@ -226,7 +227,9 @@ impl Search<'_> {
             }
         };
         trace.header.found_at = found_at;
-        trace.header.options = trace_options(self.target, &options, self.reset);
+        let max_steps = trace.header.options.max_steps;
+        trace.header.options =
+            Options { max_steps, ..trace_options(self.target, &options, self.reset) };
         let Some(failure) = trace.failure.clone() else { return };
         if self.is_suppressed(&failure) {
             self.saved.suppressed_keys.insert(found.key);
@@ -358,7 +361,9 @@ impl Search<'_> {
         self.saved.raced_keys.insert(found.key);
         let Ok(Outcome::Recorded(mut trace)) = again else { return };
         trace.header.found_at = found_at;
-        trace.header.options = trace_options(self.target, &options, self.reset);
+        let max_steps = trace.header.options.max_steps;
+        trace.header.options =
+            Options { max_steps, ..trace_options(self.target, &options, self.reset) };
         let Some(failure) = trace.failure.as_ref().filter(|f| f.kind == found.kind) else {
             return;
         };

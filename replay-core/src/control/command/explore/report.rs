@@ -180,6 +180,8 @@ impl Search<'_> {
             },
             threads: total.max_tasks,
             max_steps: total.max_steps,
+            cut: total.cut,
+            step_limit: total.step_limit.max(self.options.max_steps),
             races,
             race_details,
             suppressed,
@@ -269,7 +271,12 @@ impl Search<'_> {
             _ if total.unseen & InstrumentationGap::Outside as u64 != 0 => {
                 "an execution failed and did not fail when its schedule was run again".into()
             }
-            _ if total.cut > 0 => format!("{} executions reached the step limit", total.cut),
+            _ if total.cut > 0 => format!(
+                "{} executions reached their limit on steps (at most {}): they made no progress, or \
+                 --max-steps N allows more",
+                total.cut,
+                total.step_limit.max(self.options.max_steps)
+            ),
             _ if over
                 && total.unknown_calls.keys().any(|(name, _)| name.starts_with(LEFT_FILE)) =>
             {
@@ -448,7 +455,13 @@ fn notes(report: &Report, mut notes: Vec<String>, delays: bool) -> Vec<String> {
     if report.executions == 0 || !matches!(report.verdict, Verdict::Clean | Verdict::Incomplete) {
         return Vec::new();
     }
-    if report.threads <= 1 {
+    let is_cut = "their limit on steps";
+    if report.cut > 0 && !report.reason.contains(is_cut) {
+        let (cut, limit) = (report.cut, report.step_limit);
+        notes.push(format!("{cut} executions reached {is_cut} (at most {limit})"));
+    }
+    // An execution that reached the limit could have created one later.
+    if report.threads <= 1 && report.cut == 0 {
         notes.push("the program created no thread: there was nothing to interleave".to_owned());
     } else if report.distinct == 1 && !delays && (report.complete || report.classes > 1) {
         notes.push(

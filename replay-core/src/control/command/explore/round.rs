@@ -15,6 +15,8 @@ pub(super) struct Counts {
     /// Steps of all executions.
     pub(super) steps: u64,
     pub(super) max_steps: u64,
+    /// The largest limit on steps that an execution had.
+    pub(super) step_limit: u64,
     pub(super) max_tasks: u64,
     pub(super) api: u64,
     pub(super) racy: u64,
@@ -61,6 +63,7 @@ impl Counts {
         self.diverged += other.diverged;
         self.steps += other.steps;
         self.max_steps = self.max_steps.max(other.max_steps);
+        self.step_limit = self.step_limit.max(other.step_limit);
         self.max_tasks = self.max_tasks.max(other.max_tasks);
         self.api = self.api.max(other.api);
         self.racy = self.racy.max(other.racy);

@@ -324,6 +324,7 @@ fn counts(header: &Header) -> Counts {
         diverged: header.diverged.load(Relaxed),
         steps: header.steps.load(Relaxed),
         max_steps: header.max_steps.load(Relaxed),
+        step_limit: header.step_limit.load(Relaxed),
         max_tasks: header.max_tasks.load(Relaxed),
         api: header.api_sites.load(Relaxed),
         racy: header.racy_sites.load(Relaxed),

@@ -1,0 +1,121 @@
+//! How many steps the execution may have, and whether it makes progress. The scheduler decides
+//! ([`crate::schedule::step_limit`]).
+
+use std::cell::Cell;
+
+/// How many times the memory is hashed before a limit.
+const LOOKS: usize = 8;
+/// An execution lets time pass if one step of this many is an expiry.
+const EXPIRIES: u64 = 64;
+
+/// How many steps the execution may have, and signs of its progress.
+#[derive(Clone)]
+pub(crate) struct Allowance {
+    /// The step before which [`crate::schedule::step_limit::check`] is called; 0 before the first step.
+    pub(crate) next: Cell<u64>,
+    /// The number of expiries.
+    pub(crate) expiries: Cell<u64>,
+    limit: Cell<u64>,
+    /// How many hashes of `seen` belong to the current limit.
+    looks: Cell<usize>,
+    seen: [Cell<u64>; LOOKS],
+    /// The number of expiries when the first of these hashes was made.
+    expiries_before: Cell<u64>,
+}
+
+impl Allowance {
+    /// That of an execution without steps.
+    pub(crate) const fn none() -> Allowance {
+        Allowance {
+            next: Cell::new(0),
+            expiries: Cell::new(0),
+            limit: Cell::new(0),
+            looks: Cell::new(0),
+            seen: [const { Cell::new(0) }; LOOKS],
+            expiries_before: Cell::new(0),
+        }
+    }
+
+    /// The largest limit so far.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit.get()
+    }
+
+    /// Takes over the state of another one.
+    pub(crate) fn set(&self, from: &Allowance) {
+        self.next.set(from.next.get());
+        self.expiries.set(from.expiries.get());
+        self.limit.set(from.limit.get());
+        self.looks.set(from.looks.get());
+        self.seen.iter().zip(&from.seen).for_each(|(to, one)| to.set(one.get()));
+        self.expiries_before.set(from.expiries_before.get());
+    }
+
+    /// A new limit.
+    pub(crate) fn begin(&self, limit: u64, most: u64) {
+        self.limit.set(limit);
+        self.looks.set(0);
+        // Nothing is to be known about an execution whose limit does not grow.
+        self.next.set(if limit >= most { limit } else { look_at(limit, 0) });
+    }
+
+    /// Adds a hash of the memory; whether it is the last one before the limit.
+    pub(crate) fn note(&self, hash: u64) -> bool {
+        let look = self.looks.get();
+        if look == 0 {
+            self.expiries_before.set(self.expiries.get());
+        }
+        self.seen[look].set(hash);
+        self.looks.set(look + 1);
+        let is_last = look + 1 == LOOKS;
+        if !is_last {
+            self.next.set(look_at(self.limit.get(), look + 1));
+        }
+        is_last
+    }
+
+    /// Whether no two of the hashes are equal, and few of the steps were expiries.
+    pub(crate) fn is_progress(&self) -> bool {
+        let seen: [u64; LOOKS] = std::array::from_fn(|look| self.seen[look].get());
+        let differs = |look: usize| !seen[..look].contains(&seen[look]);
+        let expiries = self.expiries.get() - self.expiries_before.get();
+        let steps = self.limit.get() - look_at(self.limit.get(), 0);
+        (0..LOOKS).all(differs) && expiries < steps.div_ceil(EXPIRIES)
+    }
+}
+
+/// The step of a look: they are spread evenly over the second half of the limit, the last at its end.
+fn look_at(limit: u64, look: usize) -> u64 {
+    limit - limit * (LOOKS - 1 - look) as u64 / (2 * LOOKS as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowance(seen: [u64; LOOKS], expiries: u64) -> Allowance {
+        let allowance = Allowance::none();
+        allowance.begin(1600, u64::MAX);
+        allowance.seen.iter().zip(seen).for_each(|(to, one)| to.set(one));
+        allowance.expiries.set(expiries);
+        allowance
+    }
+
+    #[test]
+    fn looks_end_at_the_limit() {
+        let looks: Vec<u64> = (0..LOOKS).map(|look| look_at(1600, look)).collect();
+        assert_eq!(looks, [900, 1000, 1100, 1200, 1300, 1400, 1500, 1600]);
+    }
+
+    #[test]
+    fn a_state_that_repeats_is_no_progress() {
+        assert!(allowance([1, 2, 3, 4, 5, 6, 7, 8], 0).is_progress());
+        assert!(!allowance([1, 2, 3, 4, 5, 6, 7, 3], 0).is_progress());
+    }
+
+    #[test]
+    fn time_that_passes_is_no_progress() {
+        assert!(allowance([1, 2, 3, 4, 5, 6, 7, 8], 10).is_progress());
+        assert!(!allowance([1, 2, 3, 4, 5, 6, 7, 8], 11).is_progress());
+    }
+}

@@ -1,0 +1,194 @@
+//! Multithreaded programs of Debian packages (`tests/corpus/programs.toml`): the files that they work
+//! on, and a search of each.
+
+use crate::heddle::Home;
+use serde::Deserialize;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use traces::report::{Report, Verdict};
+
+/// A program of a package.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// The Debian package.
+    pub package: String,
+    /// The command line, with arguments in single quotes where they contain spaces.
+    pub command: String,
+    /// What a search says.
+    pub expected: Expected,
+    /// Why a program does not pass.
+    pub because: Option<String>,
+    /// Whether the tests search it.
+    #[serde(default)]
+    pub brief: bool,
+}
+
+/// What a search of a program says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Expected {
+    /// There are executions, and none fails.
+    Passes,
+    /// An execution fails, as it can without Heddle.
+    Fails,
+    /// The program cannot be controlled, and the reason is given.
+    Refused,
+}
+
+/// The result of a search.
+#[derive(Debug)]
+pub enum Found {
+    /// The report of the search.
+    Searched(Box<Report>),
+    /// The program is not installed, or does not work natively on these files.
+    Missing(String),
+    /// The command gave no report.
+    Nothing(String),
+}
+
+impl Found {
+    /// What the search says, if it says something.
+    #[must_use]
+    pub fn verdict(&self) -> Option<Expected> {
+        let Found::Searched(report) = self else { return None };
+        match report.verdict {
+            Verdict::Bug => Some(Expected::Fails),
+            Verdict::Unsupported | Verdict::Error => Some(Expected::Refused),
+            Verdict::Clean | Verdict::Incomplete | Verdict::Satisfied => {
+                (report.executions > 0).then_some(Expected::Passes)
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    program: Vec<Program>,
+}
+
+/// The programs of the manifest.
+///
+/// # Panics
+/// If the manifest is malformed.
+#[must_use]
+pub fn programs() -> Vec<Program> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/programs.toml");
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let manifest: Manifest = toml::from_str(&text).unwrap_or_else(|error| panic!("{error}"));
+    manifest.program
+}
+
+impl Program {
+    /// The words of the command line.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        for (index, part) in self.command.split('\'').enumerate() {
+            match index % 2 {
+                0 => words.extend(part.split_whitespace().map(str::to_owned)),
+                _ => words.push(part.to_owned()),
+            }
+        }
+        words
+    }
+
+    /// The installed version of the package; `-` if dpkg knows none.
+    #[must_use]
+    pub fn version(&self) -> String {
+        let query = ["-W", "-f", "${Version}", self.package.as_str()];
+        let output = Command::new("dpkg-query").args(query).stderr(Stdio::null()).output();
+        let version = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        version.ok().filter(|version| !version.is_empty()).unwrap_or_else(|| "-".to_owned())
+    }
+
+    /// Searches the program with the default options, but for these limits, in a separate directory.
+    ///
+    /// # Panics
+    /// If the files cannot be made.
+    #[must_use]
+    pub fn explore(&self, limits: &[&str]) -> Found {
+        let home = Home::new();
+        make_files(home.path()).expect("the files are made");
+        let words = self.words();
+        let native = Command::new(&words[0])
+            .args(&words[1..])
+            .current_dir(home.path())
+            .stdin(Stdio::null())
+            .output();
+        match native {
+            Err(_) => return Found::Missing("not installed".to_owned()),
+            Ok(output) if !output.status.success() => {
+                let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+                return Found::Missing(format!("fails natively: {said}"));
+            }
+            Ok(_) => {}
+        }
+        let home = Home::new();
+        make_files(home.path()).expect("the files are made");
+        let mut command = vec!["explore", "--json", "--workers", "1"];
+        command.extend(limits);
+        command.push("--");
+        command.extend(words.iter().map(String::as_str));
+        let run = home.heddle(&command);
+        match serde_json::from_str(&run.stdout) {
+            Ok(report) => Found::Searched(Box::new(report)),
+            Err(_) => Found::Nothing(run.stderr.trim().to_owned()),
+        }
+    }
+}
+
+/// A sequence of numbers that differ, the same each time.
+fn numbers() -> impl Iterator<Item = u32> {
+    std::iter::successors(Some(1_u32), |last| {
+        Some(last.wrapping_mul(1_664_525).wrapping_add(1_013_904_223))
+    })
+    .map(|number| number >> 16)
+}
+
+fn bases(skip: usize, length: usize) -> String {
+    numbers().skip(skip).take(length).map(|number| b"ACGT"[number as usize % 4] as char).collect()
+}
+
+/// The files that the commands read.
+fn make_files(directory: &Path) -> io::Result<()> {
+    let at = |name: &str| directory.join(name);
+    let lines: String = (0..6000).map(|n| format!("line {}\n", n * 7919 % 6007)).collect();
+    fs::write(at("lines"), &lines)?;
+    // Below 128 k lines `sort` creates no thread; short lines mean fewer steps.
+    fs::write(at("many"), "\n".repeat(131_100))?;
+    fs::create_dir(at("tree"))?;
+    for number in 0..4 {
+        fs::write(at(&format!("tree/file{number}")), &lines[..2000 + number * 100])?;
+    }
+    let each = |form: &dyn Fn(usize, &str) -> String| -> String {
+        (0..8).map(|n| form(n, &bases(n / 2 * 40, 200))).collect()
+    };
+    fs::write(at("reads.fa"), each(&|n, read| format!(">r{n}\n{read}\n")))?;
+    fs::write(at("aligned.fa"), each(&|n, read| format!(">r{n}\n{read}\n")))?;
+    let counted = |n: usize| format!(">r{n}_1\n{}\n", bases(n * 40, 100));
+    fs::write(at("counted.fa"), (0..8).map(counted).collect::<String>())?;
+    let quality = "I".repeat(200);
+    fs::write(at("reads.fq"), each(&|n, read| format!("@r{n}\n{read}\n+\n{quality}\n")))?;
+    let read = |n: u32| format!("r{n}\t4\t*\t0\t255\t*\t*\t0\t0\tACGTACGT\tIIIIIIII\n");
+    fs::write(at("reads.sam"), (0..200).map(read).collect::<String>())?;
+    let header =
+        "##fileformat=VCFv4.2\n##contig=<ID=1>\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\n";
+    let call = |n: u32| format!("1\t{}\t.\tA\tC\t.\t.\t.\n", n + 1);
+    fs::write(at("calls.vcf"), header.to_owned() + &(0..50).map(call).collect::<String>())?;
+    let picture: Vec<u8> = numbers().take(64 * 64 * 3).map(|number| number as u8).collect();
+    fs::write(at("picture.ppm"), [b"P6\n64 64\n255\n".as_slice(), &picture].concat())?;
+    fs::write(at("video.yuv"), picture.repeat(2))?;
+    let convert = |to: &str, program: &str, args: &[&str]| {
+        // A command whose input cannot be made fails natively, too, and is skipped.
+        let made = Command::new(program).args(args).arg(at(to)).current_dir(directory).output();
+        drop(made);
+    };
+    convert("picture.png", "gm", &["convert", "picture.ppm"]);
+    fs::write(at("main.c"), "int main(void) { return 0; }\n")?;
+    convert("object.o", "cc", &["-c", "main.c", "-o"]);
+    Ok(())
+}
