@@ -31,6 +31,10 @@ impl Upcalls for Runtime {
         access::fresh(address, size);
     }
 
+    fn heap_called(&self, function: &'static str, site: u64) {
+        binary::hidden_state::heap_called(function, site);
+    }
+
     fn memory_released(&self, address: u64, size: u64, site: u64) {
         freed_memory::freed(address, size, site);
     }

@@ -19,6 +19,7 @@ pub(crate) mod decode;
 mod effective_address;
 mod exports;
 mod extents;
+pub(crate) mod hidden_state;
 pub(crate) mod hot_probes;
 pub(crate) mod image;
 pub(crate) mod imports;

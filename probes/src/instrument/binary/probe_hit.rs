@@ -8,6 +8,7 @@ use crate::instrument::binary::bulk;
 use crate::instrument::binary::calls;
 use crate::instrument::binary::effective_address::{address, word_at};
 use crate::instrument::binary::extents::several;
+use crate::instrument::binary::hidden_state;
 use crate::instrument::binary::lanes;
 use crate::instrument::binary::monitored::{plain, synchronise};
 use crate::instrument::binary::operand::{LOWEST, Measure, NONE, Operand, Search, Target, When};
@@ -130,6 +131,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
                 Some(size) => size,
                 None => return 0,
             },
+            Measure::Hidden { .. } | Measure::HiddenKnown if hidden_state::is_unused() => continue,
             _ => return 0,
         };
         if operand.pointed || operand.when != When::Always {
@@ -298,6 +300,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
         }
     }
     task.probed.set(0);
+    hidden_state::begun();
     probe.copy.get()
 }
 
@@ -410,6 +413,8 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         | Measure::Slot(_)
         | Measure::OwnName
         | Measure::AllStreams
+        | Measure::Hidden { .. }
+        | Measure::HiddenKnown
         | Measure::Environment => return None,
         Measure::PointedProduct { count, size, more } => {
             word_at(register(count)).saturating_add(more.into()).saturating_mul(register(size))
