@@ -47,6 +47,7 @@ pub(super) fn main(args: &ReplayArgs, console: &Console) -> Result<Status, Probl
         max_executions: Some(HELD),
         points: points.unwrap_or(Granularity::Racy),
         spurious: recorded.spurious,
+        reuse: recorded.reuse,
         slack: recorded.slack,
         keep_going: true,
         when,

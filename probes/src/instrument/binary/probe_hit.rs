@@ -16,6 +16,7 @@ use crate::instrument::binary::stub::{BELOW, Registers, heddle_probe_back, heddl
 use crate::instrument::binary::targets;
 use crate::instrument::binary::variable_arguments::{Arguments, wide_length};
 use crate::instrument::binary::{PROBES, Probe, are_any, find, hot_probes};
+use crate::instrument::reuse;
 use crate::schedule::access_points::arrive;
 use crate::schedule::busy_loops::no_step;
 use crate::schedule::predicates;
@@ -259,6 +260,10 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     let task = world().task();
     task.probed.set(&raw const *registers as u64);
     let (general, flags) = (&mut registers.general, registers.flags);
+    if probe.atomic {
+        // What a compare-and-swap expects is in rax.
+        reuse::expected(general[0], probe.behind);
+    }
     if let Some(done) = bulk::in_pieces(probe.bulk, probe.behind, general, flags) {
         task.probed.set(0);
         registers.continue_at_result();
