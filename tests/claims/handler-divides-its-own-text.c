@@ -1,4 +1,4 @@
-// The handler calls strtok on an array of its own: the position is hidden state all the same.
+// The handler calls strtok on its own array: the position is hidden state all the same.
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

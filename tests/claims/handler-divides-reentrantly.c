@@ -1,4 +1,4 @@
-// The handler uses strtok_r on an array of its own, which is async-signal-safe; the thread uses strtok.
+// The handler uses strtok_r on its own array, which is async-signal-safe; the thread uses strtok.
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

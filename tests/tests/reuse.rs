@@ -54,7 +54,7 @@ fn a_configuration_file_says_how_many_come_back() {
 }
 
 #[test]
-fn a_trace_records_which_blocks_came_back() {
+fn a_trace_records_the_blocks_that_come_back() {
     let home = Home::new();
     let report = search(&home, "address_comes_back_twice", &["--reuse", "2"]);
     let trace = report.bugs[0].trace.clone().expect("a trace");

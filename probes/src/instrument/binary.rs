@@ -25,6 +25,7 @@ pub(crate) mod image;
 pub(crate) mod imports;
 pub(crate) mod jump_plan;
 pub(crate) mod keys;
+mod known_files;
 mod lanes;
 pub(crate) mod libc_variables;
 pub(crate) mod module;

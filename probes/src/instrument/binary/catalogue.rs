@@ -73,7 +73,7 @@ pub(super) struct Catalogue {
     /// Whether the program deletes keys of thread-specific data: only then can calls with one observe what
     /// another task does.
     deletes_keys: bool,
-    /// Whether the program handles signals: only then does hidden state matter by itself.
+    /// Whether the program handles signals: only then does hidden state matter for every call.
     handles_signals: bool,
 }
 

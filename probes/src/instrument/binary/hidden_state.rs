@@ -127,7 +127,7 @@ fn is_same(one: u64, other: u64) -> bool {
     one == other || (one == all || other == all) && is_of_streams(one) && is_of_streams(other)
 }
 
-/// Whether hidden state need not be looked at in the running task: it runs no handler, and no handler was seen in it
+/// Whether uses of hidden state need not be noted in the running task: it runs no handler, and no handler was seen in it
 /// that uses some.
 #[inline]
 pub(super) fn is_unused() -> bool {
