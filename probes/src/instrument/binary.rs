@@ -28,6 +28,7 @@ pub(crate) mod keys;
 mod known_files;
 mod lanes;
 pub(crate) mod libc_variables;
+pub(crate) mod library_states;
 pub(crate) mod module;
 mod monitored;
 pub(crate) mod open_files;

@@ -5,7 +5,7 @@
 //! is represented by a word of the runtime, so that everything that follows from accesses (conflicts,
 //! scheduling points, dependences) follows for it as well.
 
-use crate::instrument::binary::hidden_state::{self, Hidden};
+use crate::instrument::binary::library_states::{self, Hidden};
 use crate::instrument::binary::operand::{Measure, NONE, Operand, When};
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -210,8 +210,8 @@ impl Catalogue {
             }
         }
         effects.operands.sort_by_key(|operand| operand.writes);
-        if !hidden.is_empty() && !hidden_state::is_safe(name) {
-            hidden.push(hidden_state::end(&NOTHING));
+        if !hidden.is_empty() && !library_states::is_safe(name) {
+            hidden.push(library_states::end(&NOTHING));
             effects.operands.splice(..0, hidden);
         }
         Some(effects)
@@ -231,7 +231,7 @@ impl Catalogue {
             ("file", number) => (Hidden::Stream, Operand { base: argument(number)?, ..NOTHING }),
             _ => return None,
         };
-        Some(hidden_state::operand(function, hidden, kind.contains('w'), &of))
+        Some(library_states::operand(function, hidden, kind.contains('w'), &of))
     }
 
     /// None if the program does not use the variable.

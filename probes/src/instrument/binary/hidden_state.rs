@@ -12,7 +12,10 @@
 use crate::detect::access::{self, Access, POINTS, is_in_company, settle_write};
 use crate::detect::learned_points::{is_handled, is_in_libc, is_site};
 use crate::fiber::backtrace;
-use crate::instrument::binary::operand::{LOWEST, Measure, Operand};
+use crate::instrument::binary::library_states::{
+    HEAP_NAME, Hidden, LIBRARY_STATES, STREAM_NAME, STREAMS_NAME, number,
+};
+use crate::instrument::binary::operand::{LOWEST, Operand};
 use crate::instrument::binary::variable_arguments::Arguments;
 use crate::schedule::access_points::visit;
 use crate::state::end::End;
@@ -22,82 +25,6 @@ use crate::state::world::{MAX_TASKS, world};
 use crate::sys::interpose::PROGRAM_CALL;
 use std::ffi::{CStr, c_char, c_int};
 use traces::FailureKind;
-
-/// The functions that handlers may call at any moment.
-static SAFE: &str = include_str!("signal_safe.txt");
-
-/// The hidden state that is in the process and not in the kernel, as `libc.txt` calls it, and how messages call it.
-/// (Trees and hash tables are the program's own, `libraries` includes what is only read.)
-const LIBRARY_STATES: [(&str, &str); 29] = [
-    ("asctime", "the text that asctime returns"),
-    ("ecvt", "the text that ecvt returns"),
-    ("environment", "the environment"),
-    ("exit-handlers", "the list of exit handlers"),
-    ("getlogin", "the name that getlogin returns"),
-    ("getopt", "the position of getopt"),
-    ("group", "the entry that getgrnam returns"),
-    ("hosts", "the entry that gethostbyname returns"),
-    ("inet_ntoa", "the text that inet_ntoa returns"),
-    ("lconv", "the structure that localeconv returns"),
-    ("libraries", "the list of loaded libraries"),
-    ("locale", "the locale"),
-    ("log", "the connection of syslog"),
-    ("multibyte", "the state of multibyte conversion"),
-    ("passwd", "the entry that getpwnam returns"),
-    ("protocols", "the entry that getprotobyname returns"),
-    ("random", "the state of the random numbers"),
-    ("services", "the entry that getservbyname returns"),
-    ("strerror", "the text that strerror returns"),
-    ("strsignal", "the text that strsignal returns"),
-    ("strtok", "the position of strtok"),
-    ("textdomain", "the text domain"),
-    ("timezone", "the time zone"),
-    ("tm", "the structure that gmtime and localtime return"),
-    ("tmpnam", "the name that tmpnam returns"),
-    ("ttyname", "the name that ttyname returns"),
-    (HEAP_NAME, "the heap"),
-    (STREAM_NAME, "a stream"),
-    (STREAMS_NAME, "the streams"),
-];
-
-/// Names for what has no `state:` in the table.
-const HEAP_NAME: &str = "heap";
-const STREAM_NAME: &str = "stream";
-const STREAMS_NAME: &str = "streams";
-
-/// Whether handlers may call the function at any moment.
-pub(super) fn is_safe(function: &str) -> bool {
-    let lines = SAFE.lines().filter(|line| !line.starts_with('#'));
-    lines.flat_map(str::split_ascii_whitespace).any(|safe| safe == function)
-}
-
-/// Which hidden state a call uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hidden {
-    /// State by its index in [`LIBRARY_STATES`].
-    Named(u8),
-    /// The stream at the operand.
-    Stream,
-    /// The stream to which the variable at the operand leads.
-    StandardStream,
-    AllStreams,
-}
-
-impl Hidden {
-    /// State by its name in the table; none if it is the kernel's, or the program's own.
-    pub(super) fn named(name: &str) -> Option<Hidden> {
-        index(name).map(|index| Hidden::Named(index as u8))
-    }
-}
-
-fn index(name: &str) -> Option<usize> {
-    LIBRARY_STATES.iter().position(|(known, _)| *known == name)
-}
-
-/// The number of state that is no single stream. A stream has its address as its number.
-fn number(name: &str) -> u64 {
-    index(name).unwrap_or(LIBRARY_STATES.len()) as u64
-}
 
 /// For each piece of state, the word that represents its use by handlers; streams share some. Nothing is ever
 /// written to them.
@@ -280,20 +207,4 @@ fn fail(function: &str, site: u64, one: Use, interrupted: &Interruption) {
     found.key = outcome::key_of_text(found.key, &found.detail);
     found.places = vec![(format!("`{outer}` was called"), interrupted.call.site)];
     outcome::end_here(End::Failed(Box::new(found)));
-}
-
-/// The operand behind those for all uses of hidden state by a call.
-pub(super) fn end(of: &Operand) -> Operand {
-    Operand { measure: Measure::HiddenKnown, reads: false, writes: true, ..*of }
-}
-
-/// The operand for a use of hidden state by a call.
-pub(super) fn operand(
-    function: &'static str,
-    hidden: Hidden,
-    changes: bool,
-    of: &Operand,
-) -> Operand {
-    let measure = Measure::Hidden { function, hidden, changes };
-    Operand { measure, reads: false, writes: true, ..*of }
 }

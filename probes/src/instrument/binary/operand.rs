@@ -1,6 +1,6 @@
 //! Which memory an instruction or a call accesses.
 
-use crate::instrument::binary::hidden_state::Hidden;
+use crate::instrument::binary::library_states::Hidden;
 
 /// The extent of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub(super) enum Measure {
     /// The name of the calling thread, by the word of its control block.
     OwnName,
     /// No memory: a use of hidden state by the call of this function, and whether it changes the state
-    /// ([`super::hidden_state`]).
+    /// ([`super::library_states`]).
     Hidden { function: &'static str, hidden: Hidden, changes: bool },
     /// The moment when all of these are known.
     HiddenKnown,
