@@ -98,6 +98,8 @@ pub struct SearchOptions {
     pub max_memory: u64,
     /// The number of spurious wake-ups that each task may have.
     pub spurious: u32,
+    /// How many freed blocks may come back in one execution.
+    pub reuse: u32,
     /// How late a step may be by the clock of its thread, in nanoseconds; none for any delay.
     pub slack: search::time::Slack,
     /// How long an execution waits for another process if no thread can run.
@@ -179,6 +181,7 @@ impl Default for SearchOptions {
             race: None,
             max_memory: most_memory(),
             spurious: 0,
+            reuse: 1,
             slack: search::time::SLACK,
             outside_limit: Duration::from_secs(10),
             changes: Vec::new(),
@@ -222,6 +225,7 @@ impl SearchOptions {
             learned: options.learned.clone(),
             race: options.race,
             spurious: options.spurious,
+            reuse: options.reuse,
             slack: options.slack,
             changes: options.changes.clone(),
             predicates: options.predicates.clone(),

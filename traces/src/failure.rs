@@ -97,6 +97,9 @@ kinds! {
     Satisfied = 29, "satisfied";
     /// A condition that the user watches (`--always`, `--never`) was broken.
     BrokenCondition = 30, "broken-condition";
+    /// A signal handler interrupts a library function that is not async-signal-safe and calls another one
+    /// on the same hidden state.
+    SignalUnsafe = 31, "signal-unsafe";
 }
 
 impl FailureKind {

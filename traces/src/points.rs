@@ -189,10 +189,12 @@ pub enum InstrumentationGap {
     Outside = 1 << 37,
     /// Reads of clocks that nothing orders: instrumented, but they return the times of one order.
     Times = 1 << 38,
+    /// Freed blocks whose addresses are compared: instrumented, but they come back in a limited number only.
+    Reuse = 1 << 39,
 }
 
 impl InstrumentationGap {
-    const ALL: [InstrumentationGap; 21] = [
+    const ALL: [InstrumentationGap; 22] = [
         InstrumentationGap::Unlisted,
         InstrumentationGap::Undecoded,
         InstrumentationGap::Libraries,
@@ -214,6 +216,7 @@ impl InstrumentationGap {
         InstrumentationGap::Interrupted,
         InstrumentationGap::Outside,
         InstrumentationGap::Times,
+        InstrumentationGap::Reuse,
     ];
 
     /// The reasons whose bits are set.
@@ -300,6 +303,9 @@ impl InstrumentationGap {
             InstrumentationGap::Outside => {
                 "of two executions of one schedule, one failed and the other did not: something outside of \
                  the schedule decides, such as a file that another execution left"
+            }
+            InstrumentationGap::Reuse => {
+                "assuming that no more freed blocks come back, at their old address, in one execution (--reuse)"
             }
             InstrumentationGap::Times => {
                 "assuming that threads which read a clock with no order between them see times that do not \

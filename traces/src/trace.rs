@@ -81,6 +81,9 @@ pub struct Options {
     /// The most spurious wake-ups of each task.
     #[serde(default)]
     pub spurious: u32,
+    /// How many freed blocks may come back in one execution (`--reuse`).
+    #[serde(default)]
+    pub reuse: u32,
     /// How late a step may be by the clock of its thread, in nanoseconds (`--slack`); none for any
     /// delay.
     #[serde(default)]

@@ -35,6 +35,8 @@ pub struct File {
     pub prime: Option<u32>,
     /// `--spurious`.
     pub spurious: Option<u32>,
+    /// `--reuse`.
+    pub reuse: Option<u32>,
     /// `--slack`.
     #[serde(deserialize_with = "parse_slack")]
     pub slack: Option<values::SlackChoice>,

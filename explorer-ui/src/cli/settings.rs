@@ -143,6 +143,9 @@ impl Settings {
             options.max_memory = bytes;
         }
         options.spurious = args.spurious.or(file.spurious).unwrap_or(0);
+        if let Some(reuse) = args.reuse.or(file.reuse) {
+            options.reuse = reuse;
+        }
         if let Some(slack) = args.slack.or(file.slack) {
             options.slack = slack.0;
         }

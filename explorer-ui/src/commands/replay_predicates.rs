@@ -48,6 +48,7 @@ pub(super) fn main(args: &ReplayArgs, console: &Console) -> Result<Status, Probl
         points: points.unwrap_or(Granularity::Racy),
         spurious: recorded.spurious,
         main_last: recorded.main_last,
+        reuse: recorded.reuse,
         slack: recorded.slack,
         keep_going: true,
         when,

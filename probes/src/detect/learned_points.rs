@@ -75,10 +75,12 @@ impl Growing {
         if std::mem::take(&mut self.sampled) {
             self.add_word(ModuleAddress::SAMPLED);
         }
-        // These add no points; what they conflict with does.
+        // These add no sites; what they conflict with does. A known site that accesses such a word is a point,
+        // so that replays have to know the word as well.
         for handled in std::mem::take(&mut self.handled_found) {
             if self.handled_set.insert(handled) {
                 self.handled.push(handled);
+                self.add_word(handled.word);
             }
         }
         for watched in std::mem::take(&mut self.watched_found) {

@@ -55,6 +55,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         full: job.full,
         memory: job.memory,
         spurious: job.spurious,
+        reuse: job.reuse,
         slack: job.slack,
         outside_limit: job.outside_limit,
         time: Exclusive::new(Time::with_room(MAX_TASKS)),

@@ -3,7 +3,7 @@
 use crate::debugger::session;
 use crate::detect::access;
 use crate::executions::own_memory;
-use crate::instrument::{binary, freed_memory};
+use crate::instrument::{binary, freed_memory, reuse};
 use crate::kernel::{alerts, outside, pass, signal_delivery};
 use crate::schedule::interrupt;
 use crate::state::end::End;
@@ -29,6 +29,18 @@ impl Upcalls for Runtime {
 
     fn memory_allocated(&self, address: u64, size: u64) {
         access::fresh(address, size);
+    }
+
+    fn heap_called(&self, function: &'static str, site: u64) {
+        binary::hidden_state::heap_called(function, site);
+    }
+
+    fn may_come_back(&self, class: usize) -> bool {
+        reuse::may_come_back(class)
+    }
+
+    fn comes_back(&self, before: u32) -> bool {
+        reuse::comes_back(before)
     }
 
     fn memory_released(&self, address: u64, size: u64, site: u64) {

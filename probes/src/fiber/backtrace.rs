@@ -51,3 +51,26 @@ pub(crate) fn innermost(addresses: &mut [u64]) -> usize {
     real!(_Unwind_Backtrace(visit, (&raw mut walk).cast()) as fn(Visit, *mut c_void) -> c_int);
     walk.found
 }
+
+/// Whether a call is in progress in the running task: the one that returns to `site`, made with this stack
+/// pointer. Allocates nothing.
+pub(crate) fn is_in_call(site: u64, stack: u64) -> bool {
+    struct Walk {
+        wanted: (u64, u64),
+        found: bool,
+    }
+    extern "C-unwind" fn visit(context: *mut c_void, walk: *mut c_void) -> c_int {
+        // SAFETY: the unwinder passes on the pointer that `is_in_call` gave it: a local `Walk`, to which no
+        // other reference is used during the walk.
+        let walk = unsafe { &mut *walk.cast::<Walk>() };
+        let address = real!(_Unwind_GetIP(context) as fn(*mut c_void) -> u64);
+        let frame = real!(_Unwind_GetCFA(context) as fn(*mut c_void) -> u64);
+        walk.found |= (address, frame) == walk.wanted;
+        // The frames of callers are above those of what they call.
+        if walk.found || frame > walk.wanted.1 { NORMAL_STOP } else { CONTINUE }
+    }
+    let mut walk = Walk { wanted: (site, stack), found: false };
+    // SAFETY: the unwinder's function with its own types; `walk` outlives the call.
+    real!(_Unwind_Backtrace(visit, (&raw mut walk).cast()) as fn(Visit, *mut c_void) -> c_int);
+    walk.found
+}

@@ -14,6 +14,7 @@ use crate::detect::access::{Access, POINTS, are_on, is_awake, is_point, look, me
 use crate::detect::order::{self, Order};
 use crate::instrument::binary;
 use crate::instrument::fast_path::{heddle_access, passes};
+use crate::instrument::reuse;
 use crate::schedule::access_points::{arrive, visit};
 use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
@@ -260,14 +261,17 @@ macro_rules! atomics {
             }
             fn $strong(address: *mut $type, expected: *mut $type, new: $type, order: c_int,
                        otherwise: c_int) -> c_int {
+                reuse::expected(unsafe { *expected } as u64, site());
                 unsafe { compare_exchange(address, expected, new, order, otherwise, site()) }
             }
             fn $weak(address: *mut $type, expected: *mut $type, new: $type, order: c_int,
                      otherwise: c_int) -> c_int {
+                reuse::expected(unsafe { *expected } as u64, site());
                 unsafe { compare_exchange(address, expected, new, order, otherwise, site()) }
             }
             fn $compare(address: *mut $type, expected: $type, new: $type, order: c_int,
                         otherwise: c_int) -> $type {
+                reuse::expected(expected as u64, site());
                 compare(address, expected, new, order, otherwise, site())
             }
             fn $add(address: *mut $type, value: $type, order: c_int) -> $type {

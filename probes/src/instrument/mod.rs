@@ -5,3 +5,4 @@ pub(crate) mod compiled;
 pub(crate) mod fast_path;
 pub(crate) mod freed_memory;
 pub(crate) mod monitoring;
+pub(crate) mod reuse;

@@ -11,6 +11,7 @@ use crate::instrument::binary::calls;
 use crate::kernel::signal_calls::{action, expect_handler, is_harmless, set_action, visit_action};
 use crate::schedule::scheduler::{self, point};
 use crate::state::end::End;
+use crate::state::library_call::Interruption;
 use crate::state::locks::semaphore;
 use crate::state::outcome;
 use crate::state::pending_signals::{self, Information, To};
@@ -200,6 +201,8 @@ fn call(signal: i32, acts: Action, information: Information) {
     }
     handle_all();
     let outer = task.handler.get();
+    let interruption = Interruption::new(signal as u8);
+    interruption.begin();
     enter_handler((signal as u8, (&raw const outer) as u64));
     let mut info = [0u64; 16];
     let mut context = [0u64; 128];
@@ -217,6 +220,7 @@ fn call(signal: i32, acts: Action, information: Information) {
             handler(signal);
         }
     }
+    interruption.end();
     enter_handler(outer);
     task.mask.set(std::hint::black_box(context[MASK]));
 }

@@ -33,7 +33,8 @@ use traces::wire::ARENA_ADDRESS;
 /// Address space; memory is committed when it is used.
 const SIZE: usize = 1 << 38;
 const HEADER: usize = size_of::<Header>();
-const CLASSES: usize = 160;
+/// The number of size classes.
+pub(crate) const CLASSES: usize = 160;
 const USED: u32 = 0x5eed_b10c;
 const FREE: u32 = 0xf4ee_b10c;
 const QUARANTINED: u32 = 0xce97_b10c;
@@ -75,6 +76,10 @@ struct Arena {
     /// Headers of quarantined blocks, a ring; 0 for none.
     quarantine: [Cell<u64>; QUARANTINE_LEN],
     quarantine_next: Cell<usize>,
+    /// For each of them, the task that freed it.
+    quarantine_by: [Cell<u16>; QUARANTINE_LEN],
+    /// How many blocks came back in this execution.
+    returned: Cell<u32>,
 }
 
 const FIRST: u64 = (ARENA_ADDRESS + 4096) as u64;
@@ -191,7 +196,9 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
     // Nothing else refers to either kind of block. (A program that corrupted the list of free
     // blocks makes this fault or corrupt its own heap further.)
     unsafe {
-        let header = if class < CLASSES && arena.free[class].get() != 0 {
+        let header = if let Some(header) = returning(arena, class, slack, site) {
+            std::ptr::from_ref(header).cast_mut()
+        } else if class < CLASSES && arena.free[class].get() != 0 {
             let header = arena.free[class].get() as *mut Header;
             arena.free[class].set((*header).next.get());
             header
@@ -277,6 +284,7 @@ fn free_at(block: *mut u8, site: u64) {
                 let arena = arena();
                 let at = arena.quarantine_next.get() % QUARANTINE_LEN;
                 arena.quarantine_next.set(at + 1);
+                arena.quarantine_by[at].set(world().current.get());
                 let oldest = arena.quarantine[at].replace(std::ptr::from_ref(header) as u64);
                 if oldest != 0 {
                     let oldest = &*(oldest as *const Header);
@@ -290,6 +298,42 @@ fn free_at(block: *mut u8, site: u64) {
             None => misuse::invalid("a pointer was freed that is not a heap block", site),
         }
     }
+}
+
+/// A freed block that the running task allocates again, out of quarantine: the last one of its class that it freed.
+/// None if a fresh block is to be used.
+fn returning(arena: &Arena, class: usize, slack: usize, site: u64) -> Option<&'static Header> {
+    let may = slack == 0 && site != 0 && class < CLASSES && on_fiber();
+    if !may || !upcalls::get().may_come_back(class) {
+        return None;
+    }
+    let me = world().current.get();
+    let next = arena.quarantine_next.get();
+    let latest = (1..=QUARANTINE_LEN).map(|back| (next + QUARANTINE_LEN - back) % QUARANTINE_LEN);
+    let held = latest.filter(|&at| arena.quarantine_by[at].get() == me);
+    // SAFETY: the quarantine has only addresses of headers, or 0.
+    let headers = held.filter_map(|at| unsafe {
+        (arena.quarantine[at].get() as *const Header).as_ref().map(|header| (at, header))
+    });
+    let (at, header) =
+        headers.into_iter().find(|(_, header)| self::class(header.extent as usize).0 == class)?;
+    if !upcalls::get().comes_back(arena.returned.get()) {
+        return None;
+    }
+    arena.returned.set(arena.returned.get() + 1);
+    arena.quarantine[at].set(0);
+    // SAFETY: the block is in quarantine, so that it is filled with the pattern.
+    unsafe { check_poison(header) };
+    Some(header)
+}
+
+/// The size class of the freed block at this address, if it is one that may come back. The address may have marks in
+/// its lowest bits.
+#[inline]
+pub(crate) fn freed_class(address: u64) -> Option<usize> {
+    let header = header_of((address & !15) as *mut u8)?;
+    let (class, _) = class(header.extent as usize);
+    (header.state.get() == QUARANTINED && class < CLASSES).then_some(class)
 }
 
 /// Puts a block on the list of free blocks.

@@ -6,6 +6,7 @@
 
 use crate::instrument::binary::calls::report_unexplored;
 use crate::memory::thread_block;
+use crate::state::library_call;
 use crate::state::outcome;
 use crate::state::world::{on_fiber, world};
 use crate::sys::interpose::{interpose, site};
@@ -19,6 +20,7 @@ fn check(sp: u64, name: &'static str, site: u64) {
     if sp > frames {
         // The jump leaves the signal handler.
         world.task().handler.set((0, 0));
+        library_call::leave_handlers();
     }
     // Signals are delivered before accesses with which one of the handler's conflicts. What a jump skips need
     // not be such an access.

@@ -5,6 +5,7 @@ pub(crate) mod cancellation;
 pub(crate) mod clock;
 pub(crate) mod end;
 pub(crate) mod exclusive;
+pub(crate) mod library_call;
 pub(crate) mod locks;
 pub(crate) mod outcome;
 pub(crate) mod overdue;

@@ -195,6 +195,8 @@ pub(crate) struct Root {
     pub(crate) memory: u64,
     /// How many waits of each task may end as spurious wakeups.
     pub(crate) spurious: u32,
+    /// How many freed blocks may come back in one execution.
+    pub(crate) reuse: u32,
     /// How late a step may be by its task's clock; none for any delay.
     pub(crate) slack: search::time::Slack,
     /// How long an execution waits for another process if no task can run, in milliseconds.

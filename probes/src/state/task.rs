@@ -1,5 +1,6 @@
 //! A task: one thread of the program.
 
+use crate::state::library_call::LibraryCall;
 use crate::state::stack::Stack;
 use crate::state::world::world;
 use std::cell::Cell;
@@ -234,6 +235,13 @@ pub(crate) struct Task {
     pub(crate) masked_outside: Cell<u64>,
     /// The signal whose handler it runs, or 0; and where on its stack the handler's frames begin.
     pub(crate) handler: Cell<(u8, u64)>,
+    /// The call of a library function with hidden state that it made last.
+    pub(crate) library_call: Cell<LibraryCall>,
+    /// Whether it is still at the beginning of that call.
+    pub(crate) begins_call: Cell<bool>,
+    /// The address of what its innermost handler interrupted, or 0
+    /// ([`crate::state::library_call::Interruption`]).
+    pub(crate) interruption: Cell<u64>,
     /// The processors that it set as its affinity, or none if it set none. It runs on one in any
     /// case.
     pub(crate) processors: Cell<u128>,
@@ -321,6 +329,9 @@ impl Task {
         pending: Cell::new(0),
         masked_outside: Cell::new(0),
         handler: Cell::new((0, 0)),
+        library_call: Cell::new(LibraryCall::NONE),
+        begins_call: Cell::new(false),
+        interruption: Cell::new(0),
         processors: Cell::new(0),
         alerts: Cell::new(0),
         loop_access: Cell::new((0, 0)),
@@ -455,6 +466,9 @@ impl Task {
             scheduling,
             served,
             call,
+            library_call,
+            begins_call,
+            interruption,
         } = other;
         self.set_life(life.get());
         self.set_gate(gate.get());
@@ -516,5 +530,8 @@ impl Task {
         self.scheduling.set(scheduling.get());
         self.served.set(served.get());
         self.call.set(call.get());
+        self.library_call.set(library_call.get());
+        self.begins_call.set(begins_call.get());
+        self.interruption.set(interruption.get());
     }
 }

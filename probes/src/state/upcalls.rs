@@ -14,6 +14,12 @@ pub(crate) trait Upcalls {
     fn second_task(&self);
     /// A block of this size was allocated at this address.
     fn memory_allocated(&self, address: u64, size: u64);
+    /// The program calls a function of the heap, from the code before `site`.
+    fn heap_called(&self, function: &'static str, site: u64);
+    /// Whether freed blocks of this size class may come back.
+    fn may_come_back(&self, class: usize) -> bool;
+    /// Whether one does, where so many did before in the execution.
+    fn comes_back(&self, before: u32) -> bool;
     /// The block of this size at this address is released by the caller at `site`.
     fn memory_released(&self, address: u64, size: u64, site: u64);
     /// The execution changed state that a memory reset does not restore, by no system call.
@@ -42,6 +48,13 @@ impl Upcalls for Unregistered {
     fn execution_ends(&self, _: &End) {}
     fn second_task(&self) {}
     fn memory_allocated(&self, _: u64, _: u64) {}
+    fn heap_called(&self, _: &'static str, _: u64) {}
+    fn may_come_back(&self, _: usize) -> bool {
+        false
+    }
+    fn comes_back(&self, _: u32) -> bool {
+        false
+    }
     fn memory_released(&self, _: u64, _: u64, _: u64) {}
     fn state_left(&self) {}
     fn task_alerted(&self, _: Operation, _: u64, _: u64, _: Gate) {}

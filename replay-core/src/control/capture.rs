@@ -511,6 +511,7 @@ impl Reader<'_> {
             | FailureKind::Livelock
             | FailureKind::DoubleFree
             | FailureKind::ThreadMisuse
+            | FailureKind::SignalUnsafe
             | FailureKind::Unsupported => of_task.and_then(own),
             kind if kind.is_deadlock() || kind.is_lock_misuse() => of_task.and_then(own),
             // Some misuses of the heap are detected late; then the site of the `free` is reported

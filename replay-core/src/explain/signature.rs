@@ -153,7 +153,11 @@ pub(crate) fn signature(found: &FoundFailure, failure: &Failure, execution: &Exe
             parts.push(condition.unwrap_or(&found.detail).to_owned());
             parts.push(failure.place.clone());
         }
-        kind if kind.is_lock_misuse() || kind == FailureKind::ThreadMisuse => {
+        FailureKind::SignalUnsafe | FailureKind::ThreadMisuse => {
+            parts.push(found.detail.clone());
+            parts.push(failure.place.clone());
+        }
+        kind if kind.is_lock_misuse() => {
             parts.push(found.detail.clone());
             parts.push(failure.place.clone());
         }

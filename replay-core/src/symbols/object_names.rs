@@ -19,6 +19,10 @@ impl Symbols {
                     let module = self.map().modules().get(usize::from(site.module));
                     let path = module.map(|loaded| &*loaded.module.path).unwrap_or_default();
                     let file = path.rsplit('/').next().filter(|file| !file.is_empty());
+                    // The runtime's words have no names; each stands for state that has no address in the program.
+                    if file.is_some_and(|file| file.starts_with("heddle-runtime-")) {
+                        return with_offset("hidden state".to_owned(), site.offset);
+                    }
                     with_offset(file.unwrap_or("static memory").to_owned(), site.offset)
                 }
             },

@@ -12,6 +12,9 @@ mod catalogue;
 mod decode;
 mod image;
 #[allow(dead_code, reason = "the runtime uses the rest")]
+#[path = "../../../../probes/src/instrument/binary/library_states.rs"]
+mod library_states;
+#[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/operand.rs"]
 mod operand;
 #[path = "../../../../probes/src/instrument/binary/vector_operand.rs"]

@@ -5,6 +5,7 @@
 //! is represented by a word of the runtime, so that everything that follows from accesses (conflicts,
 //! scheduling points, dependences) follows for it as well.
 
+use crate::instrument::binary::library_states::{self, Hidden};
 use crate::instrument::binary::operand::{Measure, NONE, Operand, When};
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -72,6 +73,8 @@ pub(super) struct Catalogue {
     /// Whether the program deletes keys of thread-specific data: only then can calls with one observe what
     /// another task does.
     deletes_keys: bool,
+    /// Whether the program handles signals: only then does hidden state matter for every call.
+    handles_signals: bool,
 }
 
 impl Catalogue {
@@ -96,6 +99,7 @@ impl Catalogue {
             streams: None,
             time: None,
             deletes_keys: false,
+            handles_signals: false,
         }
     }
 
@@ -107,6 +111,11 @@ impl Catalogue {
     /// For a program that deletes keys of thread-specific data, or for one that does not.
     pub(super) fn with_deleted_keys(self, deletes_keys: bool) -> Catalogue {
         Catalogue { deletes_keys, ..self }
+    }
+
+    /// For a program that handles signals, or for one that does not.
+    pub(super) fn with_handlers(self, handles_signals: bool) -> Catalogue {
+        Catalogue { handles_signals, ..self }
     }
 
     /// With the address of the variable that leads to the first stream, if it is known.
@@ -142,7 +151,9 @@ impl Catalogue {
     /// What a function does; none if the table does not have it.
     pub(super) fn effects(&self, name: &str) -> Option<Effects> {
         let mut effects = Effects::default();
-        for effect in self.functions.get(name)?.split_ascii_whitespace() {
+        let (&name, line) = self.functions.get_key_value(name)?;
+        let mut hidden = Vec::new();
+        for effect in line.split_ascii_whitespace() {
             let (effect, when) = match effect.split_once('?') {
                 Some((effect, condition)) => (effect, condition_of(condition)?),
                 None => (effect, When::Always),
@@ -194,9 +205,33 @@ impl Catalogue {
                 Some((access, of)) => effects.operands.push(self.operand(access, of)?),
             }
             effects.operands[known..].iter_mut().for_each(|operand| operand.when = when);
+            if let Some(operand) = self.hidden(name, effect) {
+                hidden.push(Operand { when, ..operand });
+            }
         }
         effects.operands.sort_by_key(|operand| operand.writes);
+        if !hidden.is_empty() && !library_states::is_safe(name) {
+            hidden.push(library_states::end(&NOTHING));
+            effects.operands.splice(..0, hidden);
+        }
         Some(effects)
+    }
+
+    /// The use of hidden state that matters where a signal handler interrupts the call, if there is any.
+    fn hidden(&self, function: &'static str, effect: &str) -> Option<Operand> {
+        let (access, of) = effect.split_once(':').filter(|_| self.handles_signals)?;
+        let (of, kind) = of.rsplit_once(':')?;
+        let (hidden, of) = match (access, of) {
+            ("state", name) => (Hidden::named(name)?, NOTHING),
+            ("file", "all") => (Hidden::AllStreams, NOTHING),
+            ("file", "in" | "out") => {
+                let displacement = standard_stream(of == "out");
+                (Hidden::StandardStream, Operand { displacement, ..NOTHING })
+            }
+            ("file", number) => (Hidden::Stream, Operand { base: argument(number)?, ..NOTHING }),
+            _ => return None,
+        };
+        Some(library_states::operand(function, hidden, kind.contains('w'), &of))
     }
 
     /// None if the program does not use the variable.

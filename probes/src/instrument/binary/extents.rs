@@ -8,7 +8,7 @@ use crate::instrument::binary::operand::{LOWEST, Measure, Operand};
 use crate::instrument::binary::variable_arguments::{
     ARGUMENTS, Arguments, VariableArguments, length, wide_length,
 };
-use crate::instrument::binary::{keys, open_files};
+use crate::instrument::binary::{hidden_state, keys, open_files};
 use crate::instrument::binary::{printed, scan};
 use crate::state::world::world;
 
@@ -127,6 +127,12 @@ pub(super) fn several(
                 stream(next, each);
                 next = peek(next + NEXT_STREAM, 8);
             }
+        }
+        Measure::Hidden { function, hidden, changes } => {
+            hidden_state::uses(function, (hidden, changes), operand, arguments);
+        }
+        Measure::HiddenKnown => {
+            hidden_state::all_known(arguments.site, each);
         }
         Measure::Buffers(count) => buffers(register(operand.base), register(count), each),
         Measure::Message => message(register(operand.base), each),

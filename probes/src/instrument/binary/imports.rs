@@ -9,6 +9,7 @@ use crate::detect::access::{is_in_company, settle_write};
 use crate::instrument::binary::calls::{self, Calls};
 use crate::instrument::binary::catalogue::Lasting;
 use crate::instrument::binary::extents::several;
+use crate::instrument::binary::hidden_state;
 use crate::instrument::binary::image::{Image, Instrumentation};
 use crate::instrument::binary::libc_variables;
 use crate::instrument::binary::operand::{Measure, Operand};
@@ -258,6 +259,7 @@ extern "C-unwind" fn heddle_observe_call(
     for operand in operands.iter().filter(|operand| !is_later(operand)) {
         touch(operand, &Arguments { general, stack, site }, u64::MAX);
     }
+    hidden_state::begun();
     if result == Result::Nothing {
         return target;
     }
@@ -314,6 +316,8 @@ fn is_state(operand: &Operand) -> bool {
             | Measure::Polled(_)
             | Measure::Path
             | Measure::Slot(_)
+            | Measure::Hidden { .. }
+            | Measure::HiddenKnown
     ) || operand.base == super::operand::NONE
 }
 

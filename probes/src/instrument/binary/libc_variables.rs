@@ -15,11 +15,15 @@ pub(super) fn catalogue(modules: &[(Image, bool)]) -> Catalogue {
     let deletions = [c"pthread_key_delete", c"tss_delete"];
     let mut own = modules.iter().map(|(image, _)| image).filter(|image| image.is_own());
     let deletes_keys = own.any(|image| deletions.iter().any(|name| image.mentions(name)));
+    let handlers = [c"sigaction", c"signal", c"sigset", c"bsd_signal", c"__sysv_signal"];
+    let mut observed = modules.iter().filter(|(_, is_observed)| *is_observed);
+    let handles = observed.any(|(image, _)| handlers.iter().any(|name| image.mentions(name)));
     SYSTEM_CALLS.0.set(real::find(c"syscall", None) as u64);
     let streams = real::find(c"_IO_list_all", None) as u64;
     Catalogue::new()
         .with_variables(variables(modules))
         .with_deleted_keys(deletes_keys)
+        .with_handlers(handles)
         .with_token(passed_on_third(c"strtok"))
         .with_time(passed_on_third(c"gmtime"))
         .with_streams((streams != 0).then_some(streams))

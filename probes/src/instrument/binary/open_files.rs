@@ -1,10 +1,12 @@
 //! Which open file a call of a library function uses, and the word that represents its state.
 //!
 //! Descriptors that lead to the same file, directory, pipe or connection share a word, so that a write through one
-//! and a read through the other depend on each other: the word of the lowest of them. [`pipes`] have two words.
-//! Closing a descriptor is an access to that word as well, since afterwards it may be another.
+//! and a read through the other depend on each other: the word of the lowest of them, also after that was closed
+//! ([`known_files`]). [`pipes`] have two words. Closing a descriptor is an access to that word as well, since
+//! afterwards it may lead to another file.
 
 use crate::detect::access::{Access, is_in_company, settle_write};
+use crate::instrument::binary::known_files::{self, File};
 use crate::instrument::binary::pipes::{self, PIPES};
 use crate::instrument::binary::sockets;
 use crate::schedule::access_points::visit;
@@ -14,7 +16,7 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 
 /// Descriptors from here on share one word.
-const DESCRIPTORS: usize = 64;
+pub(super) const DESCRIPTORS: usize = 64;
 /// Descriptors below this are never merged, as the standard streams often are one terminal.
 const STANDARD: i32 = 3;
 
@@ -121,6 +123,11 @@ pub(super) fn each_closed(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
         Some(State::Pipe { written, .. }) => each(written, 8),
         _ => each_file(descriptor, each),
     }
+    let descriptor = descriptor as u32 as i32;
+    if DUPLICATES.0.get() && identity(descriptor).is_none() {
+        let rest = (descriptor + 1).max(STANDARD)..DESCRIPTORS as i32;
+        known_files::closes(descriptor, rest.filter(|&other| is_duplicate(descriptor, other)));
+    }
 }
 
 /// A write to a pipe, of which this much is done, begins to wait for room.
@@ -163,6 +170,8 @@ fn waits(descriptor: u64) -> bool {
 /// An execution begins.
 pub(crate) fn begin() {
     pipes::begin();
+    known_files::begin();
+    sockets::begin();
 }
 
 /// The lowest descriptor that leads to the same file, or to the same open file.
@@ -172,9 +181,15 @@ pub(crate) fn lowest(descriptor: i32) -> i32 {
 
 fn lowest_of(descriptor: i32, status: &libc::stat) -> i32 {
     let same = match file_of(descriptor, status) {
-        Some(file) => first_of(file, descriptor),
+        // Standard streams are not merged, so that none is known by another's descriptor.
+        Some(file) if descriptor >= STANDARD => {
+            let lowest = || first_of(file, descriptor).unwrap_or(descriptor);
+            Some(known_files::first(file, lowest))
+        }
+        Some(_) => None,
         None if DUPLICATES.0.get() => {
-            others(descriptor).find(|&other| is_duplicate(other, descriptor))
+            let lowest = others(descriptor).find(|&other| is_duplicate(other, descriptor));
+            Some(known_files::inherited(lowest.unwrap_or(descriptor)))
         }
         None => None,
     };
@@ -258,7 +273,7 @@ pub(super) fn each_at_path(path: u64, each: &mut dyn FnMut(u64, u64)) {
 
 /// The word of the open file with this device and number, which is no pipe; none if no descriptor leads to it.
 pub(crate) fn open_as(file: File) -> Option<u64> {
-    first_of(file, DESCRIPTORS as i32).map(word)
+    known_files::find(file).or_else(|| first_of(file, DESCRIPTORS as i32)).map(word)
 }
 
 /// All words, as one range.
@@ -270,9 +285,6 @@ fn word(descriptor: i32) -> u64 {
     let index = (descriptor as u32 as usize).min(DESCRIPTORS - 1);
     &raw const WORDS[index] as u64
 }
-
-/// The device and the number of a file.
-type File = (u64, u64);
 
 /// None if it is no file, directory, pipe or socket: event counters and timers all share one number. The ends
 /// of a pipe are one file, and those of a connection have one number: how much a call reads depends on what was

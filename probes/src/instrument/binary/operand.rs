@@ -1,5 +1,7 @@
 //! Which memory an instruction or a call accesses.
 
+use crate::instrument::binary::library_states::Hidden;
+
 /// The extent of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
@@ -87,6 +89,11 @@ pub(super) enum Measure {
     Slot(u8),
     /// The name of the calling thread, by the word of its control block.
     OwnName,
+    /// No memory: a use of hidden state by the call of this function, and whether it changes the state
+    /// ([`super::library_states`]).
+    Hidden { function: &'static str, hidden: Hidden, changes: bool },
+    /// The moment when all of these are known.
+    HiddenKnown,
     /// All streams, and their open files, from the variable at the operand that leads to the first.
     AllStreams,
 }

@@ -8,6 +8,7 @@ use crate::instrument::binary::bulk;
 use crate::instrument::binary::calls;
 use crate::instrument::binary::effective_address::{address, word_at};
 use crate::instrument::binary::extents::several;
+use crate::instrument::binary::hidden_state;
 use crate::instrument::binary::lanes;
 use crate::instrument::binary::monitored::{plain, synchronise};
 use crate::instrument::binary::operand::{LOWEST, Measure, NONE, Operand, Search, Target, When};
@@ -15,6 +16,7 @@ use crate::instrument::binary::stub::{BELOW, Registers, heddle_probe_back, heddl
 use crate::instrument::binary::targets;
 use crate::instrument::binary::variable_arguments::{Arguments, wide_length};
 use crate::instrument::binary::{PROBES, Probe, are_any, find, hot_probes};
+use crate::instrument::reuse;
 use crate::schedule::access_points::arrive;
 use crate::schedule::busy_loops::no_step;
 use crate::schedule::predicates;
@@ -130,6 +132,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
                 Some(size) => size,
                 None => return 0,
             },
+            Measure::Hidden { .. } | Measure::HiddenKnown if hidden_state::is_unused() => continue,
             _ => return 0,
         };
         if operand.pointed || operand.when != When::Always {
@@ -257,6 +260,10 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     let task = world().task();
     task.probed.set(&raw const *registers as u64);
     let (general, flags) = (&mut registers.general, registers.flags);
+    if probe.atomic {
+        // What a compare-and-swap expects is in rax.
+        reuse::expected(general[0], probe.behind);
+    }
     if let Some(done) = bulk::in_pieces(probe.bulk, probe.behind, general, flags) {
         task.probed.set(0);
         registers.continue_at_result();
@@ -298,6 +305,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
         }
     }
     task.probed.set(0);
+    hidden_state::begun();
     probe.copy.get()
 }
 
@@ -410,6 +418,8 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         | Measure::Slot(_)
         | Measure::OwnName
         | Measure::AllStreams
+        | Measure::Hidden { .. }
+        | Measure::HiddenKnown
         | Measure::Environment => return None,
         Measure::PointedProduct { count, size, more } => {
             word_at(register(count)).saturating_add(more.into()).saturating_mul(register(size))

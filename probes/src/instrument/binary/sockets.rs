@@ -26,6 +26,43 @@ unsafe impl Sync for Pairs {}
 
 static MADE: Pairs = Pairs { all: [const { Cell::new((0, 0)) }; PAIRS], next: Cell::new(0) };
 
+/// How many connections are remembered.
+const CONNECTIONS: usize = 64;
+
+/// The sockets of the current execution that were an end of a connection with a name: the inode, and the number of the
+/// connection. A socket whose peer has gone has no name of it any more.
+struct Connections {
+    all: [Cell<(u64, u64)>; CONNECTIONS],
+    next: Cell<usize>,
+}
+
+// SAFETY: as for `Pairs`.
+unsafe impl Sync for Connections {}
+
+static CONNECTED: Connections =
+    Connections { all: [const { Cell::new((0, 0)) }; CONNECTIONS], next: Cell::new(0) };
+
+/// An execution begins.
+pub(super) fn begin() {
+    CONNECTED.next.set(0);
+}
+
+/// The number of the connection of which a socket was an end before, if it was one.
+fn earlier(inode: u64) -> Option<u64> {
+    let filled = &CONNECTED.all[..CONNECTED.next.get().min(CONNECTIONS)];
+    filled.iter().map(Cell::get).find(|(known, _)| *known == inode).map(|(_, number)| number)
+}
+
+/// A socket is an end of this connection: the number.
+fn remember(inode: u64, number: u64) -> u64 {
+    if earlier(inode).is_none() {
+        let next = CONNECTED.next.get();
+        CONNECTED.all[next % CONNECTIONS].set((inode, number));
+        CONNECTED.next.set(next + 1);
+    }
+    number
+}
+
 /// The program made a pair of sockets with these inodes.
 pub(super) fn made(pair: (u64, u64)) {
     let next = MADE.next.get();
@@ -48,11 +85,11 @@ pub(super) fn connection(descriptor: i32, inode: u64) -> u64 {
     let names = [libc::SYS_getsockname, libc::SYS_getpeername].map(|which| name(which, descriptor));
     match names {
         // Of two ends that have a name each, both have the two.
-        [Some(own), Some(peer)] => own.min(peer) | NAMED,
+        [Some(own), Some(peer)] => remember(inode, own.min(peer) | NAMED),
         // A connection to a name, of a socket without one: the other end has that name as its own.
-        [None, Some(peer)] => peer | NAMED,
-        [Some(own), None] if is_connected(descriptor) => own | NAMED,
-        _ => inode,
+        [None, Some(peer)] => remember(inode, peer | NAMED),
+        [Some(own), None] if is_connected(descriptor) => remember(inode, own | NAMED),
+        _ => earlier(inode).unwrap_or(inode),
     }
 }
 

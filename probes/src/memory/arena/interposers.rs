@@ -5,6 +5,8 @@ use crate::memory::arena::{
     END, END_LEN, USED, allocate, check_end, free_at, header_of, headers, misuse, next,
     use_after_free,
 };
+use crate::state::upcalls;
+use crate::state::world::on_fiber;
 use crate::sys::copies::is_copy;
 use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
@@ -16,6 +18,17 @@ use std::ffi::{c_int, c_void};
 #[inline]
 fn caller() -> u64 {
     site() & FOR_PROGRAM.0.get()
+}
+
+/// A function of the heap is called by this name: the same. Where signal handlers use the heap, too, one may
+/// run at the beginning of the call.
+#[inline]
+fn called(function: &'static str) -> u64 {
+    let site = caller();
+    if site != 0 && on_fiber() {
+        upcalls::get().heap_called(function, site);
+    }
+    site
 }
 
 /// All bits while allocations are the program's, none while they are the runtime's.
@@ -148,30 +161,30 @@ fn zeroed(count: usize, size: usize, site: u64) -> *mut u8 {
 
 interpose! {
     fn malloc(size: usize) -> *mut u8 {
-        or_enomem(allocate(size, 16, caller()))
+        or_enomem(allocate(size, 16, called("malloc")))
     }
 
     fn free(block: *mut u8) -> () {
-        free_at(block, caller());
+        free_at(block, called("free"));
     }
 
     fn calloc(count: usize, size: usize) -> *mut u8 {
-        zeroed(count, size, caller())
+        zeroed(count, size, called("calloc"))
     }
 
     fn realloc(block: *mut u8, size: usize) -> *mut u8 {
-        resize(block, size, caller())
+        resize(block, size, called("realloc"))
     }
 
     fn reallocarray(block: *mut u8, count: usize, size: usize) -> *mut u8 {
         match count.checked_mul(size) {
-            Some(total) => resize(block, total, caller()),
+            Some(total) => resize(block, total, called("reallocarray")),
             None => or_enomem(std::ptr::null_mut()),
         }
     }
 
     fn memalign(align: usize, size: usize) -> *mut u8 {
-        or_enomem(allocate(size, align.next_power_of_two(), caller()))
+        or_enomem(allocate(size, align.next_power_of_two(), called("memalign")))
     }
 
     fn aligned_alloc(align: usize, size: usize) -> *mut u8 {
@@ -179,14 +192,14 @@ interpose! {
             set_errno(libc::EINVAL);
             return std::ptr::null_mut();
         }
-        or_enomem(allocate(size, align, caller()))
+        or_enomem(allocate(size, align, called("aligned_alloc")))
     }
 
     fn posix_memalign(to: *mut *mut u8, align: usize, size: usize) -> c_int {
         if !align.is_power_of_two() || align < size_of::<*mut c_void>() {
             return libc::EINVAL;
         }
-        let block = allocate(size, align, caller());
+        let block = allocate(size, align, called("posix_memalign"));
         if block.is_null() {
             return libc::ENOMEM;
         }
@@ -196,11 +209,11 @@ interpose! {
     }
 
     fn valloc(size: usize) -> *mut u8 {
-        or_enomem(allocate(size, 4096, caller()))
+        or_enomem(allocate(size, 4096, called("valloc")))
     }
 
     fn pvalloc(size: usize) -> *mut u8 {
-        or_enomem(allocate(size.next_multiple_of(4096), 4096, caller()))
+        or_enomem(allocate(size.next_multiple_of(4096), 4096, called("pvalloc")))
     }
 
     fn malloc_usable_size(block: *mut u8) -> usize {
@@ -211,49 +224,49 @@ interpose! {
     }
 
     // C++ allocation functions: the site is that of `new` or `delete`.
-    fn _Znwm(size: usize) -> *mut u8 { new(size, 16, caller()) }
-    fn _Znam(size: usize) -> *mut u8 { new(size, 16, caller()) }
-    fn _ZnwmSt11align_val_t(size: usize, align: usize) -> *mut u8 { new(size, align, caller()) }
-    fn _ZnamSt11align_val_t(size: usize, align: usize) -> *mut u8 { new(size, align, caller()) }
-    fn _ZdlPv(block: *mut u8) -> () { free_at(block, caller()); }
-    fn _ZdaPv(block: *mut u8) -> () { free_at(block, caller()); }
-    fn _ZdlPvm(block: *mut u8, _size: usize) -> () { free_at(block, caller()); }
-    fn _ZdaPvm(block: *mut u8, _size: usize) -> () { free_at(block, caller()); }
-    fn _ZdlPvSt11align_val_t(block: *mut u8, _align: usize) -> () { free_at(block, caller()); }
-    fn _ZdaPvSt11align_val_t(block: *mut u8, _align: usize) -> () { free_at(block, caller()); }
+    fn _Znwm(size: usize) -> *mut u8 { new(size, 16, called("operator new")) }
+    fn _Znam(size: usize) -> *mut u8 { new(size, 16, called("operator new")) }
+    fn _ZnwmSt11align_val_t(size: usize, align: usize) -> *mut u8 { new(size, align, called("operator new")) }
+    fn _ZnamSt11align_val_t(size: usize, align: usize) -> *mut u8 { new(size, align, called("operator new")) }
+    fn _ZdlPv(block: *mut u8) -> () { free_at(block, called("operator delete")); }
+    fn _ZdaPv(block: *mut u8) -> () { free_at(block, called("operator delete")); }
+    fn _ZdlPvm(block: *mut u8, _size: usize) -> () { free_at(block, called("operator delete")); }
+    fn _ZdaPvm(block: *mut u8, _size: usize) -> () { free_at(block, called("operator delete")); }
+    fn _ZdlPvSt11align_val_t(block: *mut u8, _align: usize) -> () { free_at(block, called("operator delete")); }
+    fn _ZdaPvSt11align_val_t(block: *mut u8, _align: usize) -> () { free_at(block, called("operator delete")); }
     fn _ZdlPvmSt11align_val_t(block: *mut u8, _size: usize, _align: usize) -> () {
-        free_at(block, caller());
+        free_at(block, called("operator delete"));
     }
     fn _ZdaPvmSt11align_val_t(block: *mut u8, _size: usize, _align: usize) -> () {
-        free_at(block, caller());
+        free_at(block, called("operator delete"));
     }
 
     // Variants that return null if there is no more memory.
     fn _ZnwmRKSt9nothrow_t(size: usize, _tag: usize) -> *mut u8 {
-        new_or_null(size, 16, caller())
+        new_or_null(size, 16, called("operator new"))
     }
     fn _ZnamRKSt9nothrow_t(size: usize, _tag: usize) -> *mut u8 {
-        new_or_null(size, 16, caller())
+        new_or_null(size, 16, called("operator new"))
     }
     fn _ZnwmSt11align_val_tRKSt9nothrow_t(size: usize, align: usize, _tag: usize) -> *mut u8 {
-        new_or_null(size, align, caller())
+        new_or_null(size, align, called("operator new"))
     }
     fn _ZnamSt11align_val_tRKSt9nothrow_t(size: usize, align: usize, _tag: usize) -> *mut u8 {
-        new_or_null(size, align, caller())
+        new_or_null(size, align, called("operator new"))
     }
-    fn _ZdlPvRKSt9nothrow_t(block: *mut u8, _tag: usize) -> () { free_at(block, caller()); }
-    fn _ZdaPvRKSt9nothrow_t(block: *mut u8, _tag: usize) -> () { free_at(block, caller()); }
+    fn _ZdlPvRKSt9nothrow_t(block: *mut u8, _tag: usize) -> () { free_at(block, called("operator delete")); }
+    fn _ZdaPvRKSt9nothrow_t(block: *mut u8, _tag: usize) -> () { free_at(block, called("operator delete")); }
     fn _ZdlPvSt11align_val_tRKSt9nothrow_t(block: *mut u8, _align: usize, _tag: usize) -> () {
-        free_at(block, caller());
+        free_at(block, called("operator delete"));
     }
     fn _ZdaPvSt11align_val_tRKSt9nothrow_t(block: *mut u8, _align: usize, _tag: usize) -> () {
-        free_at(block, caller());
+        free_at(block, called("operator delete"));
     }
 
     // C23.
-    fn free_sized(block: *mut u8, _size: usize) -> () { free_at(block, caller()); }
+    fn free_sized(block: *mut u8, _size: usize) -> () { free_at(block, called("free_sized")); }
     fn free_aligned_sized(block: *mut u8, _align: usize, _size: usize) -> () {
-        free_at(block, caller());
+        free_at(block, called("free_aligned_sized"));
     }
 
     // Both structures are too large for registers: the caller passes the address of the result.

@@ -58,7 +58,7 @@ fn header() -> impl Strategy<Value = Header> {
         };
         Learned { sites: spots(sites), words: spots(words) }
     });
-    let limits = (any::<u64>(), any::<u64>(), any::<u32>(), any::<Option<u64>>());
+    let limits = (any::<u64>(), any::<u64>(), (any::<u32>(), any::<u32>()), any::<Option<u64>>());
     let memory = prop_oneof![
         any::<u64>().prop_map(MemoryLocation::Program),
         any::<u64>().prop_map(MemoryLocation::Heap),
@@ -98,7 +98,7 @@ fn header() -> impl Strategy<Value = Header> {
             seed,
             points,
             reset,
-            (max_steps, max_memory, spurious, slack),
+            (max_steps, max_memory, (spurious, reuse), slack),
             learned,
             (changes, predicates, (own_files, main_last)),
         )| {
@@ -112,6 +112,7 @@ fn header() -> impl Strategy<Value = Header> {
                 race: None,
                 max_memory,
                 spurious,
+                reuse,
                 slack,
                 changes,
                 own_files,

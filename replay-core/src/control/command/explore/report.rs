@@ -145,7 +145,7 @@ impl Search<'_> {
         let scope = [atomic, focus, serial].map(Clone::clone);
         let main_last = self.options.main_last;
         let absent = absent_threads(self.options, total.max_tasks);
-        let spurious = self.options.spurious;
+        let (spurious, reuse) = (self.options.spurious, self.options.reuse);
         let delays = total.unseen & InstrumentationGap::Deadlines as u64 != 0;
         let slack = self.options.slack.filter(|_| delays);
         let report = Report {
@@ -214,6 +214,10 @@ impl Search<'_> {
         if report.verdict == Verdict::Clean && total.unseen & InstrumentationGap::Times as u64 != 0
         {
             notes.push(InstrumentationGap::Times.describe().to_owned());
+        }
+        if report.verdict == Verdict::Clean && total.unseen & InstrumentationGap::Reuse as u64 != 0
+        {
+            notes.push(reuse_note(reuse));
         }
         if total.unseen & InstrumentationGap::Seconds as u64 != 0 {
             notes.push(InstrumentationGap::Seconds.describe().to_owned());
@@ -308,7 +312,8 @@ fn unobserved(total: &Counts, target: &Target) -> Vec<String> {
         | InstrumentationGap::Held as u64
         | InstrumentationGap::Deadlines as u64
         | InstrumentationGap::Seconds as u64
-        | InstrumentationGap::Times as u64;
+        | InstrumentationGap::Times as u64
+        | InstrumentationGap::Reuse as u64;
     if !total.unknown_calls.is_empty() {
         described |= InstrumentationGap::Calls as u64 | InstrumentationGap::Forms as u64;
     }
@@ -436,6 +441,18 @@ fn file_note(target: &Target) -> Option<String> {
         "the program changes files in its working directory, and executions see what earlier ones \
          left: {why}"
     ))
+}
+
+/// The note for a search in which more freed blocks could have come back.
+fn reuse_note(reuse: u32) -> String {
+    let blocks = match reuse {
+        0 => "no freed block comes back".to_owned(),
+        1 => "one freed block at most comes back".to_owned(),
+        more => format!("{more} freed blocks at most come back"),
+    };
+    format!(
+        "assuming that {blocks} at its old address in one execution: addresses of freed blocks are compared (--reuse)"
+    )
 }
 
 /// The note for a search in which deadlines were not due.

@@ -159,6 +159,7 @@ struct SearchIdentity {
     bound: Option<u32>,
     max_steps: (u64, u64),
     spurious: u32,
+    reuse: u32,
     slack: Option<u64>,
     fail_on: Vec<u8>,
     points: String,
@@ -182,6 +183,7 @@ impl SearchIdentity {
             bound: options.bound,
             max_steps: (options.max_steps, options.most_steps),
             spurious: options.spurious,
+            reuse: options.reuse,
             slack: options.slack,
             fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
             points: options.points.name().into(),
@@ -216,14 +218,16 @@ impl SearchIdentity {
             (
                 self.max_steps != now.max_steps
                     || self.spurious != now.spurious
+                    || self.reuse != now.reuse
                     || self.slack != now.slack
                     || self.fail_on != now.fail_on
                     || self.points != now.points
                     || self.scope != now.scope
                     || self.main_last != now.main_last
                     || self.when != now.when,
-                "it has another --max-steps, --spurious, --slack, --fail-on, --points, --atomic, \
-                 --focus, --serial, --harness, --when, --always or --never: pass the same ones",
+                "it has another --max-steps, --spurious, --reuse, --slack, --fail-on, --points, \
+                 --atomic, --focus, --serial, --harness, --when, --always or --never: pass the \
+                 same ones",
             ),
             (
                 self.prefix != now.prefix,
