@@ -12,7 +12,7 @@ pub fn program(seed: u64, number: u64) -> Program {
     let themes: [&[u32]; 4] = [&[0, 1, 2], &[0, 1, 4, 4], &[0, 1, 4, 5, 6], &[1, 4, 7, 7, 8, 9]];
     let mut program = compose(rng, themes, body, vec![0, 0, 0, 1, 0], 2);
     program.main_last = true;
-    // What composed programs do in main is the test, which runs in a task of its own.
+    // What composed programs do in main is the test, which runs in a separate task.
     let test = program.tasks.len();
     program.tasks.push((program.code.len(), 0));
     let harness = vec![Code::Create(test), Code::Join(test), Code::End];
