@@ -6,6 +6,7 @@
 //! compose by wrapping.
 #![forbid(unsafe_code)]
 
+pub mod allowance;
 pub mod explain;
 pub mod prefix;
 pub mod reduction;

@@ -120,7 +120,8 @@ fn a_search_that_begins_again_has_the_same_result_after_stops() {
     let began = Instant::now();
     let mut stops = 0;
     let mut report = search("parts", true, false);
-    while report.executions < whole.executions {
+    // A part may be stopped after the last execution, before the search has learned from it.
+    while report.executions < whole.executions || report.reason != whole.reason {
         stops += 1;
         assert!(began.elapsed() < Duration::from_secs(300), "no part makes progress: {report:?}");
         report = search("parts", true, true);

@@ -95,7 +95,15 @@ fn status(pid: &str, name: &str) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-/// Waits until the server has detached from a process, and returns its number.
+/// Whether a process has used processor time: then it is beyond the place at which it was detached.
+fn has_run(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
+    // The time in user mode is the twelfth field after the name.
+    fields.split_whitespace().nth(11).is_some_and(|ticks| ticks != "0")
+}
+
+/// Waits until the server has detached from a process and that has run, and returns its number.
 fn loose(server: &Server) -> String {
     let since = Instant::now();
     while since.elapsed() < BOUND {
@@ -103,6 +111,7 @@ fn loose(server: &Server) -> String {
         let is_loose = |pid: &String| {
             status(pid, "TracerPid:").is_some_and(|tracer| tracer == "0")
                 && status(pid, "State:").is_some_and(|state| !state.starts_with('Z'))
+                && has_run(pid)
         };
         if let Some(pid) = children.find(is_loose) {
             return pid;

@@ -12,11 +12,10 @@
 //! would otherwise seem to stay as far away.
 
 use crate::state::clock::{self, MONOTONIC_START, REALTIME_START, SECOND};
+use search::spin::times::{Near, is_converted, unit};
 use std::cell::Cell;
 use std::ffi::CStr;
 use traces::TaskId;
-
-const DAY: u64 = 86_400;
 
 /// The last callers of functions that read a clock, and whether what they do with it is followed.
 struct Callers([Cell<(u64, bool)>; 8]);
@@ -55,30 +54,20 @@ pub(crate) fn read_clock(task: TaskId) -> bool {
     clock::shown_to(task).is_some()
 }
 
-/// The unit in which `word` would be a time near `now` (nanoseconds since a clock's epoch): how many
-/// nanoseconds one is.
-fn unit(word: u64, now: u64) -> Option<u64> {
-    let units = [SECOND, 1_000_000, 1_000, 1];
-    units.into_iter().find(|&unit| word.abs_diff(now / unit) <= DAY * (SECOND / unit))
-}
-
-/// Whether a word may be a time near `now` that the program converted: seconds in half a word, or a
-/// floating-point number.
-fn is_converted(word: u64, now: u64) -> bool {
-    let halves = [word & u64::from(u32::MAX), word >> 32];
-    let is_near = |seconds: u64| seconds.abs_diff(now / SECOND) <= DAY;
-    halves.into_iter().any(is_near) || unit(f64::from_bits(word) as u64, now).is_some()
-}
-
 /// Adds words of a task's state to a hash, with each time replaced by its distance from now.
 pub(crate) fn fold(words: &[u64], hash: u64, task: TaskId, add: impl Fn(u64, u64) -> u64) -> u64 {
     let Some(shown) = clock::shown_to(task) else {
         return words.iter().fold(hash, |hash, &word| add(hash, word));
     };
     let (mut hash, mut at) = (hash, 0);
+    let epochs = [REALTIME_START, MONOTONIC_START].map(|start| start + shown);
+    let near = Near::to(epochs);
     while let Some(&word) = words.get(at) {
         at += 1;
-        let epochs = [REALTIME_START, MONOTONIC_START].map(|start| start + shown);
+        if !near.may_be_time(word) {
+            hash = add(hash, word);
+            continue;
+        }
         let found = epochs.iter().find_map(|&now| unit(word, now).map(|unit| (now, unit)));
         let Some((now, unit)) = found else {
             hash = add(hash, word);

@@ -1,6 +1,5 @@
 //! Plain data: tasks, objects and records of the current execution, and the state that outlives it.
 
-pub(crate) mod allowance;
 pub(crate) mod cancellation;
 pub(crate) mod clock;
 pub(crate) mod end;

@@ -4,9 +4,9 @@
 //! before the first one, and nothing has to be restored. State that outlives executions is the
 //! manager's ([`crate::state::root::Root`]), in the shared heap.
 
-use crate::state::allowance::Allowance;
 use crate::state::stack::Spare;
 use crate::state::task::{Lifecycle, Task};
+use search::allowance::Allowance;
 use std::cell::Cell;
 use traces::Operation;
 

@@ -3,5 +3,6 @@
 mod detector;
 pub mod repeated_reads;
 pub(crate) mod timeout_fairness;
+pub mod times;
 
 pub use detector::{Effect, SpinDetector, Verdict};

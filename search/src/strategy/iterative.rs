@@ -51,8 +51,8 @@ enum Cache {
     /// The cache of all searches of the level. Each combination is a separate entry, so that the
     /// executions do not depend on which search comes first.
     Shared(&'static [AtomicU64]),
-    /// The same table, read only: for an execution that will be repeated.
-    ReadOnly(&'static [AtomicU64]),
+    /// The same table, and the states that were not stored there: for an execution that may be repeated.
+    ReadOnly(&'static [AtomicU64], Vec<(u64, u32, u32)>),
 }
 
 impl Default for Cache {
@@ -66,6 +66,9 @@ impl Cache {
     /// visited.
     fn known(&mut self, state: u64, running: u32, left: u32) -> bool {
         let marks = matches!(self, Cache::Shared(_));
+        if let Cache::ReadOnly(_, unstored) = self {
+            unstored.push((state, running, left));
+        }
         match self {
             Cache::Own(cache) => {
                 let room = cache.len() < REMEMBERED;
@@ -79,7 +82,7 @@ impl Cache {
                 }
                 false
             }
-            Cache::Shared(table) | Cache::ReadOnly(table) => {
+            Cache::Shared(table) | Cache::ReadOnly(table, _) => {
                 let key = mix(state ^ mix(u64::from(running) << 32 | u64::from(left))).max(1);
                 for part in parts(table) {
                     for step in 0..NEAR.min(part.len()) {
@@ -156,7 +159,7 @@ mod stored_cache {
     pub(super) fn serialize<S: Serializer>(cache: &Cache, to: S) -> Result<S::Ok, S::Error> {
         let mut states: Vec<((u64, u32), u32)> = match cache {
             Cache::Own(cache) => cache.iter().map(|(&key, &left)| (key, left)).collect(),
-            Cache::Shared(_) | Cache::ReadOnly(_) => Vec::new(),
+            Cache::Shared(_) | Cache::ReadOnly(..) => Vec::new(),
         };
         states.sort_unstable();
         states.serialize(to)
@@ -204,14 +207,18 @@ impl Level {
     /// From here on visited states are read from the table, but not stored.
     pub fn suspend_cache_updates(&mut self) {
         if let Cache::Shared(table) = self.cache {
-            self.cache = Cache::ReadOnly(table);
+            self.cache = Cache::ReadOnly(table, Vec::new());
         }
     }
 
-    /// From here on visited states are stored again.
+    /// Stores the states that the current execution visited, and from here on all others again.
     pub fn continue_cache_updates(&mut self) {
-        if let Cache::ReadOnly(table) = self.cache {
-            self.cache = Cache::Shared(table);
+        if let Cache::ReadOnly(table, unstored) = &mut self.cache {
+            let (mut cache, unstored) = (Cache::Shared(table), std::mem::take(unstored));
+            for (state, running, left) in unstored {
+                cache.known(state, running, left);
+            }
+            self.cache = cache;
         }
     }
 
@@ -520,8 +527,33 @@ impl Reduction for Iterative {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulation::{programs, runs};
+    use crate::simulation::{programs, run, runs};
     use std::collections::BTreeSet;
+
+    /// Whether an execution was tried before it was run must not show in the search.
+    #[test]
+    fn states_that_were_not_stored_at_once_are_stored_later() {
+        let executions = |suspends: bool| {
+            let program = programs::locked(3, 2);
+            let mut level = Level::new(Measure::Preemptions, 2);
+            level.share((0..1 << 16).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak());
+            let mut all = Vec::new();
+            for number in 1.. {
+                if suspends {
+                    level.suspend_cache_updates();
+                }
+                if !level.begin(number) {
+                    return all;
+                }
+                all.push(run(&program, &mut level).choices);
+                level.continue_cache_updates();
+            }
+            all
+        };
+        let plain = executions(false);
+        assert!(plain.len() > 10, "{}", plain.len());
+        assert_eq!(executions(true), plain);
+    }
 
     /// The smallest programs on which incorrect caches lose a class within a bound: a cache whose
     /// key lacks the running task, one whose key lacks the remaining preemptions, and one combined

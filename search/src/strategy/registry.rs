@@ -216,7 +216,7 @@ impl AnyStrategy {
         }
     }
 
-    /// Stores visited states again.
+    /// Stores the states that the current execution visited, and from here on all others again.
     pub fn continue_cache_updates(&mut self) {
         if let AnyStrategy::Level(level) = self {
             level.continue_cache_updates();

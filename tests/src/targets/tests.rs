@@ -24,7 +24,11 @@ fn patterns() {
 fn the_manifest_is_consistent() {
     let names: BTreeSet<_> = programs().iter().map(|program| &program.name).collect();
     assert_eq!(names.len(), programs().len(), "a name occurs twice");
-    let listed: BTreeSet<_> = programs().iter().map(|program| program.file.clone()).collect();
+    let files = programs().iter().map(|program| program.file.clone());
+    // Some are claims, of which another test knows the verdict only.
+    let (claims, listed): (BTreeSet<_>, BTreeSet<_>) =
+        files.partition(|file| file.starts_with("../claims/"));
+    assert!(claims.iter().all(|file| sources().join(file).is_file()), "{claims:?}");
     let there: BTreeSet<_> = fs::read_dir(sources())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

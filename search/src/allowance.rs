@@ -1,5 +1,5 @@
-//! How many steps the execution may have, and whether it makes progress. The scheduler decides
-//! ([`crate::schedule::step_limit`]).
+//! How many steps an execution may have, and whether it makes progress. The scheduler decides, and hashes the
+//! program's memory.
 
 use std::cell::Cell;
 
@@ -9,12 +9,12 @@ const LOOKS: usize = 8;
 const EXPIRIES: u64 = 64;
 
 /// How many steps the execution may have, and signs of its progress.
-#[derive(Clone)]
-pub(crate) struct Allowance {
-    /// The step before which [`crate::schedule::step_limit::check`] is called; 0 before the first step.
-    pub(crate) next: Cell<u64>,
+#[derive(Debug, Clone)]
+pub struct Allowance {
+    /// The step before which the scheduler looks at the execution; 0 before the first step.
+    pub next: Cell<u64>,
     /// The number of expiries.
-    pub(crate) expiries: Cell<u64>,
+    pub expiries: Cell<u64>,
     limit: Cell<u64>,
     /// How many hashes of `seen` belong to the current limit.
     looks: Cell<usize>,
@@ -25,7 +25,8 @@ pub(crate) struct Allowance {
 
 impl Allowance {
     /// That of an execution without steps.
-    pub(crate) const fn none() -> Allowance {
+    #[must_use]
+    pub const fn none() -> Allowance {
         Allowance {
             next: Cell::new(0),
             expiries: Cell::new(0),
@@ -37,12 +38,13 @@ impl Allowance {
     }
 
     /// The largest limit so far.
-    pub(crate) fn limit(&self) -> u64 {
+    #[must_use]
+    pub fn limit(&self) -> u64 {
         self.limit.get()
     }
 
     /// Takes over the state of another one.
-    pub(crate) fn set(&self, from: &Allowance) {
+    pub fn set(&self, from: &Allowance) {
         self.next.set(from.next.get());
         self.expiries.set(from.expiries.get());
         self.limit.set(from.limit.get());
@@ -52,7 +54,7 @@ impl Allowance {
     }
 
     /// A new limit.
-    pub(crate) fn begin(&self, limit: u64, most: u64) {
+    pub fn begin(&self, limit: u64, most: u64) {
         self.limit.set(limit);
         self.looks.set(0);
         // Nothing is to be known about an execution whose limit does not grow.
@@ -60,7 +62,10 @@ impl Allowance {
     }
 
     /// Adds a hash of the memory; whether it is the last one before the limit.
-    pub(crate) fn note(&self, hash: u64) -> bool {
+    ///
+    /// # Panics
+    /// If all hashes before the limit were added.
+    pub fn note(&self, hash: u64) -> bool {
         let look = self.looks.get();
         if look == 0 {
             self.expiries_before.set(self.expiries.get());
@@ -75,7 +80,8 @@ impl Allowance {
     }
 
     /// Whether no two of the hashes are equal, and few of the steps were expiries.
-    pub(crate) fn is_progress(&self) -> bool {
+    #[must_use]
+    pub fn is_progress(&self) -> bool {
         let seen: [u64; LOOKS] = std::array::from_fn(|look| self.seen[look].get());
         let differs = |look: usize| !seen[..look].contains(&seen[look]);
         let expiries = self.expiries.get() - self.expiries_before.get();
