@@ -47,7 +47,7 @@ impl Near {
         Near { halves: [in_half(words[0]), in_half(words[UNITS.len()])], words }
     }
 
-    /// False only if the word is no time by [`unit`] and no converted one by [`is_converted`].
+    /// False only if the word is no time by [`unit()`] and no converted one by [`is_converted`].
     #[must_use]
     #[inline]
     pub fn may_be_time(&self, word: u64) -> bool {
