@@ -28,9 +28,6 @@ pub(crate) struct FileWatch {
 impl FileWatch {
     /// Starts watching. Watches directories, since a linker creates a new file under the same name.
     pub(crate) fn of(files: &[&Path]) -> Result<FileWatch, Problem> {
-        let failed = |error: notify::Error| {
-            Problem::Usage(format!("cannot watch files on this machine: {error}"))
-        };
         let (sender, events) = channel();
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             // A program that is run again and again is opened each time, and does not change.
@@ -40,12 +37,12 @@ impl FileWatch {
                 let _ = sender.send(());
             }
         })
-        .map_err(failed)?;
+        .map_err(unwatchable)?;
         let mut watched = Vec::new();
         for file in files {
             let file = std::path::absolute(file)?;
             if let Some(directory) = file.parent() {
-                watcher.watch(directory, RecursiveMode::NonRecursive).map_err(failed)?;
+                watcher.watch(directory, RecursiveMode::NonRecursive).map_err(unwatchable)?;
             }
             let stamp = stamp(&file);
             watched.push((file, stamp));
@@ -57,20 +54,8 @@ impl FileWatch {
     /// the changed file, or `None` if interrupted.
     pub(crate) fn wait(&mut self, interrupted: &AtomicBool) -> Option<PathBuf> {
         loop {
-            if interrupted.load(Ordering::Relaxed) {
-                return None;
-            }
-            match self.events.recv_timeout(TICK) {
-                Ok(()) => {}
-                Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => return None,
-            }
-            // Wait until a rebuild in progress has finished.
-            while self.events.recv_timeout(QUIET).is_ok() {
-                if interrupted.load(Ordering::Relaxed) {
-                    return None;
-                }
-            }
+            // Until a rebuild in progress has finished.
+            first_before_quiet(&self.events, interrupted)?;
             let now: Vec<Stamp> = self.files.iter().map(|(path, _)| stamp(path)).collect();
             if now.iter().any(Option::is_none) {
                 continue;
@@ -83,6 +68,33 @@ impl FileWatch {
             }
         }
     }
+}
+
+/// Waits for an event, and then until none comes for [`QUIET`]. Returns the first, or `None` if
+/// interrupted.
+pub(crate) fn first_before_quiet<T>(events: &Receiver<T>, interrupted: &AtomicBool) -> Option<T> {
+    loop {
+        if interrupted.load(Ordering::Relaxed) {
+            return None;
+        }
+        match events.recv_timeout(TICK) {
+            Ok(first) => {
+                while events.recv_timeout(QUIET).is_ok() {
+                    if interrupted.load(Ordering::Relaxed) {
+                        return None;
+                    }
+                }
+                return Some(first);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+}
+
+/// The message if the machine cannot watch files.
+pub(crate) fn unwatchable(error: notify::Error) -> Problem {
+    Problem::Usage(format!("cannot watch files on this machine: {error}"))
 }
 
 fn stamp(path: &Path) -> Stamp {

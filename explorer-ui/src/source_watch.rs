@@ -1,16 +1,11 @@
 //! Waits for source files to change: for `cargo heddle test --watch`.
 
 use crate::exit::Problem;
+use crate::file_watch::{first_before_quiet, unwatchable};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
-
-/// How often to test whether the user interrupted the wait.
-const TICK: Duration = Duration::from_millis(250);
-/// Sources that were not written for this long are assumed to be saved completely.
-const QUIET: Duration = Duration::from_millis(300);
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, channel};
 
 /// The source files of packages.
 pub(crate) struct SourceWatch {
@@ -23,9 +18,6 @@ impl SourceWatch {
     /// Starts watching the files of the packages in these directories: those directly in them, and those
     /// at any depth below the directories in which cargo finds its targets.
     pub(crate) fn of(packages: &[PathBuf]) -> Result<SourceWatch, Problem> {
-        let failed = |error: notify::Error| {
-            Problem::Usage(format!("cannot watch files on this machine: {error}"))
-        };
         let (sender, changed) = channel();
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             let Ok(event) = event else { return };
@@ -38,36 +30,20 @@ impl SourceWatch {
                 let _ = sender.send(path);
             }
         })
-        .map_err(failed)?;
+        .map_err(unwatchable)?;
         for package in packages {
-            watcher.watch(package, RecursiveMode::NonRecursive).map_err(failed)?;
+            watcher.watch(package, RecursiveMode::NonRecursive).map_err(unwatchable)?;
             for tree in TREES.map(|tree| package.join(tree)).iter().filter(|tree| tree.is_dir()) {
-                watcher.watch(tree, RecursiveMode::Recursive).map_err(failed)?;
+                watcher.watch(tree, RecursiveMode::Recursive).map_err(unwatchable)?;
             }
         }
         Ok(SourceWatch { _watcher: watcher, changed })
     }
 
-    /// Waits until a source has changed and no other was written for [`QUIET`]. Returns the first that
+    /// Waits until a source has changed and no other was written for a moment. Returns the first that
     /// changed, or `None` if interrupted.
     pub(crate) fn wait(&mut self, interrupted: &AtomicBool) -> Option<PathBuf> {
-        loop {
-            if interrupted.load(Ordering::Relaxed) {
-                return None;
-            }
-            match self.changed.recv_timeout(TICK) {
-                Ok(path) => {
-                    while self.changed.recv_timeout(QUIET).is_ok() {
-                        if interrupted.load(Ordering::Relaxed) {
-                            return None;
-                        }
-                    }
-                    return Some(path);
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return None,
-            }
-        }
+        first_before_quiet(&self.changed, interrupted)
     }
 }
 
