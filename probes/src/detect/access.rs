@@ -16,6 +16,7 @@ use crate::detect::shadow;
 use crate::detect::clocks::Clocks;
 use crate::detect::shadow::{ATOMIC, Head, MEANT, PROVEN, Shadow, Slot, USED, Viewer, WRITE};
 use crate::detect::waiting::{PATIENCE, Waiting};
+use crate::memory::arena;
 use crate::state::world::world;
 use crate::steps::record;
 use std::cell::Cell;
@@ -208,11 +209,25 @@ pub(crate) fn me() -> usize {
     usize::from(world().current.get())
 }
 
-/// Updates the vector clocks for an operation of the threads library.
+/// How much of a lock, a condition variable, a semaphore or a barrier an operation accesses at least.
+const LOCK_WORD: u64 = 4;
+
+/// Updates the vector clocks for an operation of the threads library. What it operates on may be freed
+/// by another task: for that, the operation is an atomic read, so that two operations do not conflict.
 pub(crate) fn synchronise(operation: Operation, object: u64, mutex: u64, succeeds: bool) {
     use Operation as O;
     if !are_on() {
         return;
+    }
+    if arena::holds(object) && operation.uses_memory() && is_in_company() {
+        look(&Access {
+            address: object,
+            size: LOCK_WORD,
+            writes: false,
+            atomic: true,
+            proven: true,
+            site: world().task().site.get(),
+        });
     }
     let (me, clocks) = (me(), &POINTS.clocks);
     // The threads library implements its operations with locked instructions. Tasks are identified
@@ -372,6 +387,7 @@ pub(crate) fn look(access: &Access) {
         | bit(access.proven && POINTS.certain.get(), PROVEN)
         | bit(race::is_meant(me, access.writes), MEANT);
     let mut at = access.address & !7;
+    let mut may_be_freed = false;
     while at < end {
         let Some(word) = POINTS.shadow.word(at) else {
             return note_gap(InstrumentationGap::Crowded);
@@ -380,7 +396,7 @@ pub(crate) fn look(access: &Access) {
         let slot = Slot { clock, task: me as u16, mask, kind, site: access.site };
         word.note(&slot, viewer, |earlier| race::conflict(at, earlier, &slot));
         // A plain write ends the release sequence at its bytes.
-        if word.orders.get() && access.writes && access.proven && !access.atomic {
+        if word.orders() && access.writes && access.proven && !access.atomic {
             order::forget(&POINTS.clocks, at, mask);
         }
         // Every access to a synchronisation word counts, not only those that were seen unordered:
@@ -398,7 +414,11 @@ pub(crate) fn look(access: &Access) {
             }
         }
         meets_handler(at, &slot, word.hot.get());
+        may_be_freed |= word.may_be_freed();
         at += 8;
+    }
+    if may_be_freed {
+        uses_freed_memory(access);
     }
     if access.proven {
         crate::state::root::root().note_compiled(access.site);
@@ -406,6 +426,24 @@ pub(crate) fn look(access: &Access) {
     if POINTS.probed.get() {
         note_stack(access.address);
     }
+}
+
+/// An access touches a word that was in a freed block of the heap at some time. If it still is, the
+/// execution fails, provided that the access is a scheduling point: a replay observes no others. From the
+/// next execution on it is.
+#[cold]
+fn uses_freed_memory(access: &Access) {
+    let Some(block) = arena::freed_around(access.address, access.size) else {
+        let words = (access.address & !7..access.address + access.size).step_by(8);
+        for word in words.filter_map(|at| POINTS.shadow.word(at)) {
+            word.set_freed(false);
+        }
+        return;
+    };
+    if is_point(access) {
+        block.used(access.address, access.writes, access.site);
+    }
+    expect_point(access.address & !7, access.site);
 }
 
 /// Compares an access with those of signal handlers, which may run before any access of the code that they

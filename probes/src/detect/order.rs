@@ -29,7 +29,7 @@ impl Order {
 /// reused.
 fn note(shadow: &Shadow, address: u64) {
     if let Some(word) = shadow.word(address) {
-        word.orders.set(true);
+        word.set_orders();
     }
 }
 

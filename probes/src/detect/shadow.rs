@@ -9,6 +9,7 @@
 use crate::detect::clocks::Clocks;
 use crate::detect::order;
 use crate::detect::table::Table;
+use crate::memory::arena;
 use crate::memory::shared_views;
 use crate::sys::raw;
 use std::cell::{Cell, UnsafeCell};
@@ -181,10 +182,15 @@ pub(crate) struct Word {
     /// Which of the bytes an atomic read-modify-write accessed, in code whose atomicity is not
     /// known otherwise; and when.
     synchronises: Cell<u8>,
-    /// Whether tasks synchronise by an object that begins in this word.
-    pub(crate) orders: Cell<bool>,
+    /// What else an access has to take into account: [`ORDERS`] and [`FREED`].
+    marks: Cell<u8>,
     synchronised: Cell<u32>,
 }
+
+/// [`Word::marks`]: tasks synchronise by an object that begins in this word.
+const ORDERS: u8 = 1;
+/// [`Word::marks`]: the word may be in a freed block of the heap.
+const FREED: u8 = 2;
 
 /// [`Word::last`]: the entries are not all ordered before one.
 const NOWHERE: u8 = SLOTS as u8;
@@ -337,6 +343,35 @@ impl Word {
     pub(crate) fn synchronise(&self, mask: u8, clocks: &Clocks) {
         self.synchronises.set(self.synchronises(clocks) | mask);
         self.synchronised.set(clocks.stamp());
+    }
+
+    /// Whether any of the marks is set.
+    #[inline]
+    pub(crate) fn is_marked(&self) -> bool {
+        self.marks.get() != 0
+    }
+
+    /// Whether tasks synchronise by an object that begins in this word.
+    #[inline]
+    pub(crate) fn orders(&self) -> bool {
+        self.marks.get() & ORDERS != 0
+    }
+
+    /// From now on, tasks synchronise by an object that begins in this word.
+    pub(crate) fn set_orders(&self) {
+        self.marks.set(self.marks.get() | ORDERS);
+    }
+
+    /// Whether the word may be in a freed block of the heap. The mark outlives a reset of the memory,
+    /// so that the heap has to confirm it.
+    #[inline]
+    pub(crate) fn may_be_freed(&self) -> bool {
+        self.marks.get() & FREED != 0
+    }
+
+    /// Sets whether the word may be in a freed block of the heap.
+    pub(crate) fn set_freed(&self, is: bool) {
+        self.marks.set(self.marks.get() & !FREED | if is { FREED } else { 0 });
     }
 
     /// Removes all entries.
@@ -583,12 +618,32 @@ impl Shadow {
                 // SAFETY: the array has `PAGES` entries, and `used` is below that.
                 unsafe { (self.order.get() as *mut u64).add(used).write(key) };
                 self.used.set(used + 1);
+                self.mark_freed(key, words);
                 words
             }
         };
         // SAFETY: as in `word`.
         unsafe { (*self.recent.get())[page as usize % RECENT] = Recent { page, words } };
         Some(words)
+    }
+
+    /// Marks the words of a new page that are in freed blocks: no task touched the page before they
+    /// were freed.
+    fn mark_freed(&self, page: u64, words: u64) {
+        let start = page << 12;
+        arena::each_freed(start, start + 4096, |low, high| {
+            for at in (low.max(start) & !7..high.min(start + 4096)).step_by(8) {
+                // SAFETY: as in `word`.
+                unsafe {
+                    (*(words as *const Word).add((at >> 3) as usize % CELLS)).set_freed(true)
+                };
+            }
+        });
+    }
+
+    /// The block of the heap in this range is being freed.
+    pub(crate) fn freed(&self, address: u64, len: u64) {
+        self.each(address, len, |_, word| word.set_freed(true));
     }
 
     /// Whether any task touched the address's page.
@@ -649,10 +704,10 @@ impl Shadow {
     /// new.
     pub(crate) fn forget(&self, clocks: &Clocks, address: u64, len: u64) {
         self.each(address, len, |at, word| {
-            if word.orders.get() {
-                word.orders.set(false);
+            if word.orders() {
                 order::forget(clocks, at, 0xff);
             }
+            word.marks.set(0);
             word.clear();
         });
     }

@@ -224,6 +224,7 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
     found.fault = fault;
     if let Some(freed) = poison.and_then(crate::memory::arena::freed_block) {
         found.block = Some(freed.ordinal);
+        found.key = freed.key;
         found.places = freed.places;
         found.past = freed.past;
     }

@@ -44,7 +44,7 @@ impl Upcalls for Runtime {
     }
 
     fn memory_released(&self, address: u64, size: u64, site: u64) {
-        freed_memory::freed(address, size, site);
+        freed_memory::block_freed(address, size, site);
     }
 
     fn state_left(&self) {

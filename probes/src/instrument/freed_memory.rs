@@ -18,6 +18,15 @@ pub(crate) fn freed(address: u64, size: u64, site: u64) {
     }
 }
 
+/// A block of the heap is about to be freed. Accesses to it are failures from now on.
+#[inline]
+pub(crate) fn block_freed(address: u64, size: u64, site: u64) {
+    freed(address, size, site);
+    if is_in_company() {
+        POINTS.shadow.freed(address, size);
+    }
+}
+
 fn give_back(address: u64, size: u64, site: u64) {
     // No task touched a word of a page that is not known.
     let end = address.saturating_add(size);

@@ -7,15 +7,18 @@
 //! Misuse is detected by two means. A marker word behind each block is checked when the block is
 //! freed or resized, and at the end of an execution (writes past the end). A freed block is filled
 //! with a pattern and quarantined for a while before it is reused: a write after the release is
-//! found then or at the end, and a pointer read from it is invalid. Reuse is last in, first out.
+//! found then or at the end, and a pointer read from it is invalid. Reuse is last in, first out. Where
+//! accesses are observed, any access to a freed block is a failure.
 
 pub(crate) mod block_index;
 mod copies;
+mod freed_blocks;
 pub(crate) mod interposers;
 pub(crate) mod leaks;
 pub(crate) mod misuse;
 
 pub(crate) use crate::memory::arena::block_index::range as names_range;
+pub(crate) use crate::memory::arena::freed_blocks::{each_freed, freed_around, holds};
 pub(crate) use crate::memory::arena::interposers::for_runtime;
 pub(crate) use crate::memory::arena::misuse::{check_all, freed_block, poison_of, watch};
 

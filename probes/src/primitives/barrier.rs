@@ -25,8 +25,7 @@ fn is_fit(barrier: u64, site: u64) -> bool {
         count
             if count == 0 || !matches!(it.shared.get(), 0 | SHARED) || it.arrived.get() > count =>
         {
-            let rule = "a barrier is used but was never initialised, or was overwritten";
-            misuse::report(FailureKind::Uninitialised, rule, site, &[]);
+            misuse::uninitialised("barrier", barrier, site);
         }
         _ => return true,
     }

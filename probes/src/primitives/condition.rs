@@ -120,8 +120,7 @@ fn check_fit(condition: u64, site: u64) {
         let rule = "a condition variable is used after it was destroyed";
         misuse::report(FailureKind::UsedDestroyed, rule, site, &[misuse::destroyed(condition)]);
     } else if flags(condition).get() & !FLAGS != 0 {
-        let rule = "a condition variable is used but was never initialised, or was overwritten";
-        misuse::report(FailureKind::Uninitialised, rule, site, &[]);
+        misuse::uninitialised("condition variable", condition, site);
     }
 }
 

@@ -4,6 +4,7 @@
 //! count of 0) the program gets that result, and there is no failure. The rest is undefined
 //! behaviour in POSIX: the C library may do anything, and usually has no immediate effect.
 
+use crate::memory::arena;
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::steps::record;
@@ -29,6 +30,19 @@ pub(crate) fn report(kind: FailureKind, rule: &str, site: u64, places: &[Option<
     found.key = outcome::key_of_text(found.key, rule);
     found.places = places.iter().flatten().map(|&(what, site)| (what.to_owned(), site)).collect();
     outcome::end_here(End::Failed(Box::new(found)));
+}
+
+/// Reports that an object of this name was never initialised or was overwritten, perhaps because its
+/// memory was freed. Returns if the user did not ask for this kind of failure.
+#[cold]
+pub(crate) fn uninitialised(name: &str, object: u64, site: u64) {
+    if let Some(block) = arena::freed_around(object, 1)
+        && outcome::counts(FailureKind::UseAfterFree)
+    {
+        outcome::end_here(End::Failed(Box::new(block.object_used(name, site))));
+    }
+    let rule = format!("a {name} is used but was never initialised, or was overwritten");
+    report(FailureKind::Uninitialised, &rule, site, &[]);
 }
 
 /// The last step with one of these operations on this object, before the call in progress.

@@ -61,8 +61,7 @@ fn unfit(address: u64, kind: i32, site: u64) -> c_int {
         let rule = "a mutex is used after it was destroyed";
         misuse::report(FailureKind::UsedDestroyed, rule, site, &places);
     } else {
-        let rule = "a mutex is used but was never initialised, or was overwritten";
-        misuse::report(FailureKind::Uninitialised, rule, site, &[]);
+        misuse::uninitialised("mutex", address, site);
     }
     libc::EINVAL
 }

@@ -37,8 +37,7 @@ fn is_fit(lock: u64, site: u64) -> bool {
         return false;
     }
     if at(lock).flags.get() > PREFERS_WRITERS {
-        let rule = "a read-write lock is used but was never initialised, or was overwritten";
-        misuse::report(FailureKind::Uninitialised, rule, site, &[]);
+        misuse::uninitialised("read-write lock", lock, site);
         return false;
     }
     true

@@ -37,8 +37,7 @@ fn is_fit(semaphore: u64, site: u64) -> bool {
             false
         }
         value if value > MOST || !matches!(shared(semaphore), 0 | SHARED) => {
-            let rule = "a semaphore is used but was never initialised, or was overwritten";
-            misuse::report(FailureKind::Uninitialised, rule, site, &[]);
+            misuse::uninitialised("semaphore", semaphore, site);
             false
         }
         _ => true,

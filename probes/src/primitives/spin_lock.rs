@@ -28,8 +28,7 @@ fn is_fit(lock: u64, site: u64) -> bool {
     }
     let (free, held) = words();
     if ![free, held].contains(&word(lock).get()) {
-        let rule = "a spin lock is used but was never initialised, or was overwritten";
-        misuse::report(FailureKind::Uninitialised, rule, site, &[]);
+        misuse::uninitialised("spin lock", lock, site);
         return false;
     }
     true

@@ -1,5 +1,6 @@
 //! Deadlocks: cycles of waiting tasks, and executions in which no task is enabled.
 
+use crate::memory::arena;
 use crate::schedule::external;
 use crate::state::cancellation;
 use crate::state::end::End;
@@ -133,6 +134,13 @@ fn check_taken(members: &[u16]) {
             Gate::SpinFree(lock) => ("spin lock", lock),
             _ => continue,
         };
+        if let Some(block) = arena::freed_around(lock, 1)
+            && counts(FailureKind::UseAfterFree)
+        {
+            let mut found = block.object_used(which, site);
+            found.task = Some(member);
+            end(End::Failed(Box::new(found)));
+        }
         let taken = record::last(lock, 0, Operation::acquires_lock).is_some();
         if taken || !counts(FailureKind::Uninitialised) {
             continue;

@@ -12,6 +12,7 @@ pub(super) const OPERATIONS: &[Description] = &[
     Description::new(O::BarrierPass, "barrier pass", Kind::Barrier)
         .sign("b")
         .writes()
+        .returns()
         .depends(Dependence::Nothing)
         .orders(Order::Acquires),
     Description::new(O::BarrierDestroy, "destroy barrier", Kind::Barrier)

@@ -14,6 +14,7 @@ pub(super) const OPERATIONS: &[Description] = &[
         .sign("w")
         .writes()
         .wakes_and_locks()
+        .returns()
         .depends(Dependence::Special)
         .orders(Order::AcquiresWithMutex),
     Description::new(O::TimedWake, "timed wake", Kind::Condition)
@@ -21,12 +22,14 @@ pub(super) const OPERATIONS: &[Description] = &[
         .writes()
         .may_time_out()
         .wakes_and_locks()
+        .returns()
         .depends(Dependence::Special)
         .orders(Order::AcquiresWithMutex),
     Description::new(O::SpuriousWake, "spurious wake", Kind::Condition)
         .sign("w")
         .writes()
         .wakes_and_locks()
+        .returns()
         .depends(Dependence::Special)
         .orders(Order::AcquiresWithMutex),
     Description::new(O::Signal, "signal", Kind::Condition)

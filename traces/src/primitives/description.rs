@@ -80,6 +80,7 @@ pub(crate) const SHARED_LOCK: u16 = 1 << 4;
 pub(crate) const RELEASES_LOCK: u16 = 1 << 5;
 pub(crate) const DESTROYS: u16 = 1 << 6;
 pub(crate) const CONDITION_WAKE: u16 = 1 << 7;
+pub(crate) const RETURNS: u16 = 1 << 8;
 
 /// One operation of a primitive. By default it has an error number as its value, changes its object
 /// (in the sense of [`Dependence::Changes`]) and orders all operations on that.
@@ -131,6 +132,11 @@ impl Description {
     /// The task yields or begins to wait with it: a switch after it is no preemption.
     pub(super) const fn yields(self) -> Description {
         self.with(YIELDS)
+    }
+
+    /// The task returns with it from a wait, when the object may be destroyed already.
+    pub(super) const fn returns(self) -> Description {
+        self.with(RETURNS)
     }
 
     /// Its value may be `ETIMEDOUT`.

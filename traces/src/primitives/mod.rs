@@ -21,7 +21,8 @@ pub use description::{Dependence, Description, Order, Value};
 
 use crate::operation::Operation;
 use description::{
-    ACQUIRES_LOCK, CONDITION_WAKE, DESTROYS, RELEASES_LOCK, SHARED_LOCK, TIMES_OUT, WRITES, YIELDS,
+    ACQUIRES_LOCK, CONDITION_WAKE, DESTROYS, RELEASES_LOCK, RETURNS, SHARED_LOCK, TIMES_OUT,
+    WRITES, YIELDS,
 };
 
 /// The registry: one line for each primitive.
@@ -131,6 +132,26 @@ impl Operation {
     #[inline]
     pub fn yields(self) -> bool {
         self.has(YIELDS)
+    }
+
+    /// Whether the step reads or changes a lock, a condition variable, a semaphore or a barrier in the
+    /// program's memory. A task that waited for one no longer does when it returns: POSIX permits to
+    /// destroy a condition variable as soon as all tasks were woken, and a barrier as soon as one has
+    /// returned.
+    #[must_use]
+    pub fn uses_memory(self) -> bool {
+        use crate::object::ObjectKind as Kind;
+        let object = self.description().object;
+        let is_memory = matches!(
+            object,
+            Kind::Mutex
+                | Kind::RwLock
+                | Kind::Condition
+                | Kind::Semaphore
+                | Kind::Barrier
+                | Kind::SpinLock
+        );
+        is_memory && !self.has(RETURNS)
     }
 
     /// Whether this is the second half of a wait on a condition variable, which locks a mutex.

@@ -42,6 +42,7 @@ pub(super) const OPERATIONS: &[Description] = &[
     Description::new(O::WriteWake, "write wake", Kind::RwLock)
         .sign("L")
         .writes()
+        .returns()
         .may_time_out()
         .acquires_lock()
         .depends(Dependence::Special)

@@ -11,7 +11,7 @@ use crate::state::world::{on_fiber, world};
 use crate::sys::channel;
 use std::cell::{Cell, RefCell};
 use traces::FailureKind;
-use traces::wire::HistoryEvent;
+use traces::wire::{FoundFailure, HistoryEvent};
 
 /// How much of a freed block is filled and checked.
 const POISONED: usize = 512;
@@ -74,8 +74,7 @@ fn remember(step: Step) {
     WATCHED.past.borrow_mut().push(past);
 }
 
-/// Ends the execution with a failure of the heap. `places` are descriptions and return addresses
-/// that need no further reads of the block.
+/// Ends the execution with a failure of the heap.
 pub(super) fn end(
     kind: FailureKind,
     what: String,
@@ -83,6 +82,18 @@ pub(super) fn end(
     block: Option<&Header>,
     places: Vec<(String, u64)>,
 ) -> ! {
+    outcome::end_here(End::Failed(Box::new(misused(kind, what, site, block, places))))
+}
+
+/// A failure of the heap. `places` are descriptions and return addresses that need no further reads of
+/// the block.
+fn misused(
+    kind: FailureKind,
+    what: String,
+    site: u64,
+    block: Option<&Header>,
+    places: Vec<(String, u64)>,
+) -> FoundFailure {
     if !on_fiber() {
         channel::fail(&format!("the program's heap was misused before main: {what}"));
     }
@@ -94,7 +105,7 @@ pub(super) fn end(
         found.block = Some(block.ordinal.into());
         found.past = past_of(block);
     }
-    outcome::end_here(End::Failed(Box::new(found)))
+    found
 }
 
 /// The history of a block, if it is the recorded one.
@@ -118,7 +129,27 @@ pub(super) fn twice(header: &Header, site: u64) -> ! {
 
 /// Reports that a block is used after it was freed.
 pub(super) fn use_after_free(header: &Header, what: String, site: u64) -> ! {
-    end(FailureKind::UseAfterFree, what, site, Some(header), places(header, "it was freed"))
+    outcome::end_here(End::Failed(Box::new(used_freed(header, what, site))))
+}
+
+/// The failure of a task that uses a block after it was freed.
+pub(super) fn used_freed(header: &Header, what: String, site: u64) -> FoundFailure {
+    let mut found = misused(
+        FailureKind::UseAfterFree,
+        what,
+        site,
+        Some(header),
+        places(header, "it was freed"),
+    );
+    found.key = use_after_free_key(header);
+    found
+}
+
+/// Identifies uses of a freed block by where it was allocated and freed. The same bug shows as a read, a
+/// write, or the use of a pointer that was read, depending on what is observed.
+fn use_after_free_key(header: &Header) -> u64 {
+    let freed = if header.state.get() == QUARANTINED { header.next.get() } else { 0 };
+    outcome::key(FailureKind::UseAfterFree, &[header.site, freed])
 }
 
 pub(super) fn allocated(header: &Header) -> (String, u64) {
@@ -137,6 +168,8 @@ fn places(header: &Header, freed: &str) -> Vec<(String, u64)> {
 /// A freed block for reports: its ordinal, sites and history.
 pub(crate) struct Freed {
     pub(crate) ordinal: u64,
+    /// Identifies the failure of a task that uses it.
+    pub(crate) key: u64,
     pub(crate) places: Vec<(String, u64)>,
     pub(crate) past: Vec<HistoryEvent>,
 }
@@ -161,6 +194,7 @@ pub(crate) fn freed_block(poison: u64) -> Option<Freed> {
     let header = named.next()?;
     Some(Freed {
         ordinal: header.ordinal.into(),
+        key: use_after_free_key(header),
         places: places(header, "it was freed"),
         past: past_of(header),
     })
