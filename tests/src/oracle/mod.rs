@@ -7,6 +7,7 @@
 
 pub mod brute;
 pub mod c;
+pub mod calls;
 mod code;
 pub mod drive;
 pub mod exit_status;

@@ -1,0 +1,394 @@
+//! What the calls mean, and every outcome of a function, by enumeration of all interleavings.
+
+use super::{Call, Family, Function, Statement};
+use std::collections::{BTreeSet, HashSet, VecDeque};
+
+/// An observation that no call makes.
+const NOTHING: u64 = 255;
+/// The tokens of the list that `strtok` takes apart; the first one is taken before the threads begin.
+pub const TOKENS: [u64; 4] = [1, 2, 3, 4];
+/// What the separate file contains.
+pub const FILE_TEXT: &str = "55555555";
+/// The size of the file at the beginning, which contains zeros.
+pub const FILE_SIZE: usize = 2;
+
+/// What the calls act on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Shared {
+    /// The text; behind these words are zeros.
+    text: [u64; 2],
+    integers: [u8; 2],
+    pipe: VecDeque<u8>,
+    file: Vec<u8>,
+    offset: usize,
+    variable: u8,
+    token: usize,
+    mask: u8,
+    directory: u8,
+    events: u64,
+    names: [bool; 2],
+    list: VecDeque<u8>,
+    map: [Option<u8>; 4],
+    string: Vec<u8>,
+    /// The thread that holds the mutex.
+    holder: Option<usize>,
+}
+
+/// A thread: the next statement, the steps of it that were executed, what they read, and what the thread
+/// observed so far.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+struct Thread {
+    next: usize,
+    steps: u8,
+    read: u64,
+    sleeps: bool,
+    observed: u64,
+}
+
+/// What one step of a call does.
+enum Step {
+    /// The call needs further steps.
+    More,
+    /// The call returns, and the thread observes this.
+    Returns(u64),
+}
+
+/// Adds an observation to those before it.
+#[must_use]
+pub fn combine(before: u64, value: u64) -> u64 {
+    (before ^ value).wrapping_mul(0x100_0000_01b3).wrapping_add(1)
+}
+
+/// Eight equal digits.
+fn digits(value: u8) -> u64 {
+    u64::from_le_bytes([b'0' + value; 8])
+}
+
+/// Seven equal digits, and the end of the string.
+fn ending(value: u8) -> u64 {
+    digits(value) & (u64::MAX >> 8)
+}
+
+/// The length of the string in a word, if it ends there.
+fn end_in(word: u64) -> Option<u64> {
+    word.to_le_bytes().iter().position(|&byte| byte == 0).map(|at| at as u64)
+}
+
+/// The number in two words of digits that end with a zero byte.
+fn number(words: [u64; 2]) -> u64 {
+    let bytes = words.into_iter().flat_map(u64::to_le_bytes);
+    let digits = bytes.take_while(u8::is_ascii_digit);
+    digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
+}
+
+impl Shared {
+    fn begin() -> Shared {
+        Shared {
+            text: [ending(0), 0],
+            integers: [0; 2],
+            pipe: VecDeque::new(),
+            file: vec![0; FILE_SIZE],
+            offset: 0,
+            variable: 0,
+            token: 1,
+            mask: 0,
+            directory: 0,
+            events: 0,
+            names: [false; 2],
+            list: VecDeque::new(),
+            map: [None; 4],
+            string: Vec::new(),
+            holder: None,
+        }
+    }
+
+    fn write_at(&mut self, at: usize, value: u8) {
+        if self.file.len() <= at {
+            self.file.resize(at + 1, 0);
+        }
+        self.file[at] = value;
+    }
+
+    fn read_at(&self, at: usize) -> u64 {
+        self.file.get(at).map_or(NOTHING, |&byte| byte.into())
+    }
+
+    /// Executes the step of a call that follows `steps` earlier ones, which read `read`.
+    fn step(&mut self, call: Call, steps: u8, read: &mut u64) -> Step {
+        // The two words of a long access, one after the other.
+        let first = steps == 0;
+        match call {
+            Call::Fill(value) | Call::CopyIn(value) => {
+                self.text[usize::from(steps)] = digits(value);
+                if first { Step::More } else { Step::Returns(0) }
+            }
+            Call::LongString(value) => {
+                self.text[usize::from(steps)] = if first { digits(value) } else { ending(value) };
+                if first { Step::More } else { Step::Returns(0) }
+            }
+            Call::ShortString(value) => {
+                self.text[0] = ending(value);
+                Step::Returns(0)
+            }
+            Call::Print(value) => {
+                self.text[0] = ending(value);
+                Step::Returns(7)
+            }
+            Call::Move if first => {
+                *read = self.text[0];
+                Step::More
+            }
+            Call::Move => {
+                self.text[1] = *read;
+                Step::Returns(0)
+            }
+            Call::Length if first => match end_in(self.text[0]) {
+                Some(length) => Step::Returns(length),
+                None => Step::More,
+            },
+            Call::Length => Step::Returns(8 + end_in(self.text[1]).unwrap_or(8)),
+            Call::Parse if first && end_in(self.text[0]).is_none() => {
+                *read = self.text[0];
+                Step::More
+            }
+            Call::Parse if first => Step::Returns(number([self.text[0], 0])),
+            Call::Parse => Step::Returns(number([*read, self.text[1]])),
+            Call::CopyOut if first => {
+                *read = self.text[0];
+                Step::More
+            }
+            Call::CopyOut => Step::Returns(combine(*read, self.text[1])),
+            Call::Compare(_) if first => {
+                *read = self.text[0];
+                Step::More
+            }
+            Call::Compare(value) => {
+                let order = |word: u64| word.swap_bytes().cmp(&digits(value));
+                Step::Returns(order(*read).then(order(self.text[1])) as i8 as u8 as u64)
+            }
+            Call::ReadIn => {
+                self.text[0] = digits(5);
+                Step::Returns(8)
+            }
+            Call::WriteOut => Step::Returns(self.text[0]),
+            other => Step::Returns(self.at_once(other)),
+        }
+    }
+
+    /// Executes a call that is one step, and returns what it observes.
+    fn at_once(&mut self, call: Call) -> u64 {
+        match call {
+            Call::Add(which, value) => {
+                let integer = &mut self.integers[usize::from(which)];
+                std::mem::replace(integer, *integer + value).into()
+            }
+            Call::Swap(which, value) => {
+                std::mem::replace(&mut self.integers[usize::from(which)], value).into()
+            }
+            Call::Replace(which, from, to) => {
+                let integer = &mut self.integers[usize::from(which)];
+                let is_equal = *integer == from;
+                if is_equal {
+                    *integer = to;
+                }
+                is_equal.into()
+            }
+            Call::PipeWrite(value) => {
+                self.pipe.push_back(value);
+                1
+            }
+            Call::PipeRead => self.pipe.pop_front().map_or(NOTHING, u64::from),
+            Call::FileWrite(value) => {
+                self.write_at(self.offset, value);
+                self.offset += 1;
+                1
+            }
+            Call::FileRead => {
+                let byte = self.read_at(self.offset);
+                self.offset += usize::from(byte != NOTHING);
+                byte
+            }
+            Call::FileSeek(to) => {
+                self.offset = to.into();
+                to.into()
+            }
+            Call::FileWriteAt(at, value) => {
+                self.write_at(at.into(), value);
+                1
+            }
+            Call::FileReadAt(at) => self.read_at(at.into()),
+            Call::FileSize => self.file.len() as u64,
+            Call::FileTruncate(size) => {
+                self.file.resize(size.into(), 0);
+                0
+            }
+            Call::SetVariable(value) => {
+                self.variable = value;
+                0
+            }
+            Call::GetVariable => self.variable.into(),
+            Call::NextToken => {
+                let token = TOKENS.get(self.token).copied();
+                self.token += usize::from(token.is_some());
+                token.unwrap_or(NOTHING)
+            }
+            Call::Mask(mask) => std::mem::replace(&mut self.mask, mask).into(),
+            Call::ChangeDirectory(to) => {
+                self.directory = to;
+                0
+            }
+            Call::Directory => self.directory.into(),
+            Call::EventAdd(value) => {
+                self.events += u64::from(value);
+                8
+            }
+            Call::EventTake => match std::mem::take(&mut self.events) {
+                0 => NOTHING,
+                events => events,
+            },
+            Call::Create(which) => {
+                (!std::mem::replace(&mut self.names[usize::from(which)], true)).into()
+            }
+            Call::Remove(which) => {
+                std::mem::replace(&mut self.names[usize::from(which)], false).into()
+            }
+            Call::Exists(which) => self.names[usize::from(which)].into(),
+            Call::Rename => {
+                let exists = self.names[0];
+                if exists {
+                    self.names = [false, true];
+                }
+                exists.into()
+            }
+            Call::ListPush(value) => {
+                self.list.push_back(value);
+                0
+            }
+            Call::ListPop => self.list.pop_front().map_or(0, u64::from),
+            Call::MapSet(key, value) => {
+                self.map[usize::from(key)] = Some(value);
+                0
+            }
+            Call::MapBelow(key) => self.map[..usize::from(key)].iter().flatten().count() as u64,
+            Call::Append(value) => {
+                self.string.push(value);
+                0
+            }
+            Call::Find(value) => {
+                let at = self.string.iter().position(|&one| one == value);
+                at.map_or(NOTHING, |at| at as u64)
+            }
+            other => unreachable!("{other:?} is several steps"),
+        }
+    }
+
+    /// What the end of the program observes of a family.
+    fn left(&self, family: Family) -> Vec<u64> {
+        match family {
+            Family::Text => self.text.to_vec(),
+            Family::Atomics => self.integers.map(u64::from).to_vec(),
+            Family::Pipe => self.pipe.iter().copied().map(u64::from).chain([NOTHING]).collect(),
+            Family::File => {
+                let bytes = (0..4).map(|at| self.read_at(at));
+                bytes.chain([self.offset as u64]).collect()
+            }
+            Family::Environment => vec![self.variable.into()],
+            Family::Tokens => vec![TOKENS.get(self.token).copied().unwrap_or(NOTHING)],
+            Family::Process => vec![self.mask.into(), self.directory.into()],
+            Family::Events => vec![if self.events == 0 { NOTHING } else { self.events }],
+            Family::Names => self.names.map(u64::from).to_vec(),
+            Family::Containers => {
+                let list = self.list.iter().copied().map(u64::from).chain([0]);
+                let map = self.map.iter().flatten().copied().map(u64::from);
+                let string = self.string.iter().copied().map(u64::from);
+                list.chain(map).chain([0]).chain(string).collect()
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct State {
+    shared: Shared,
+    threads: Vec<Thread>,
+}
+
+impl State {
+    /// The state after the next step of a thread; none if it cannot run, or is over.
+    fn after(&self, number: usize, statements: &[Statement]) -> Option<State> {
+        let mut state = self.clone();
+        let thread = &mut state.threads[number];
+        let statement = statements.get(thread.next)?;
+        if statement.call == Call::Sleep {
+            thread.sleeps = !thread.sleeps;
+            thread.next += usize::from(!thread.sleeps);
+            return Some(state);
+        }
+        let holds = state.shared.holder == Some(number);
+        if statement.locked && !holds {
+            if state.shared.holder.is_some() {
+                return None;
+            }
+            state.shared.holder = Some(number);
+            return Some(state);
+        }
+        // The mutex is released in a step of its own.
+        const RELEASES: u8 = 9;
+        if thread.steps == RELEASES {
+            state.shared.holder = None;
+            (thread.steps, thread.read) = (0, 0);
+            thread.next += 1;
+            return Some(state);
+        }
+        match state.shared.step(statement.call, thread.steps, &mut thread.read) {
+            Step::More => thread.steps += 1,
+            Step::Returns(value) => {
+                thread.observed = combine(thread.observed, value);
+                if statement.locked {
+                    thread.steps = RELEASES;
+                } else {
+                    (thread.steps, thread.read) = (0, 0);
+                    thread.next += 1;
+                }
+            }
+        }
+        Some(state)
+    }
+}
+
+/// Every outcome of a function: what its threads and the end of the program observe, in one number. None if
+/// there are more than `most`.
+#[must_use]
+pub fn outcomes(function: &Function, most: usize) -> Option<BTreeSet<u64>> {
+    let threads = vec![Thread::default(); function.threads.len()];
+    let begin = State { shared: Shared::begin(), threads };
+    let (mut seen, mut open) = (HashSet::from([begin.clone()]), vec![begin]);
+    let mut outcomes = BTreeSet::new();
+    while let Some(state) = open.pop() {
+        let numbered = || function.threads.iter().enumerate();
+        let (asleep, awake): (Vec<_>, Vec<_>) =
+            numbered().partition(|&(number, _)| state.threads[number].sleeps);
+        let steps = |some: Vec<(usize, &Vec<Statement>)>| -> Vec<State> {
+            some.into_iter().filter_map(|(number, all)| state.after(number, all)).collect()
+        };
+        // Two seconds pass only when no thread can run.
+        let mut next = steps(awake);
+        if next.is_empty() {
+            next = steps(asleep);
+        }
+        if next.is_empty() {
+            let observed = state.threads.iter().map(|thread| thread.observed);
+            let left = function.families.iter().flat_map(|&family| state.shared.left(family));
+            outcomes.insert(observed.chain(left).fold(0, combine));
+            if outcomes.len() > most {
+                return None;
+            }
+        }
+        for next in next {
+            if seen.insert(next.clone()) {
+                open.push(next);
+            }
+        }
+    }
+    Some(outcomes)
+}

@@ -1,0 +1,79 @@
+//! Generated functions whose threads call the C library, the C++ library and the kernel. A search finds
+//! exactly the outcomes that an independent enumeration of the calls' meaning has.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use tests::heddle::Home;
+use tests::oracle::calls::{Function, generate, meaning, source};
+use tests::oracle::exit_status::{found, programs};
+use tests::parallel::check_all;
+
+/// The functions of one binary.
+const FUNCTIONS: usize = 200;
+/// The most outcomes of a function: each one is an exit status.
+const MOST: usize = 200;
+/// No function has as many classes; a search that needs more executions is reported.
+const EXECUTIONS: &str = "20000";
+
+/// So many functions, each with its outcomes.
+fn functions(count: usize) -> Vec<(Function, BTreeSet<u64>)> {
+    let known = |number| {
+        let function = generate(number);
+        let outcomes = meaning::outcomes(&function, MOST)?;
+        Some((function, outcomes))
+    };
+    (0..).filter_map(known).take(count).collect()
+}
+
+fn build(home: &Home, text: &str, name: &str) -> String {
+    let (source, built) = (home.path().join(format!("{name}.cpp")), home.path().join(name));
+    std::fs::write(&source, text).expect("written");
+    let flags = ["-std=c++17", "-g", "-O1", "-fno-builtin", "-pthread", "-o"];
+    let output =
+        Command::new("g++").args(flags).arg(&built).arg(&source).output().expect("g++ starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    built.to_string_lossy().into_owned()
+}
+
+/// What is wrong with the search of a function, if anything.
+fn check(
+    home: &Path,
+    binary: &str,
+    number: usize,
+    (function, outcomes): &(Function, BTreeSet<u64>),
+) -> Option<String> {
+    let own = Home::new();
+    let files = home.join(format!("files-{number}"));
+    std::fs::create_dir_all(&files).expect("a directory");
+    let args = ["explore", "--json", "--keep-going", "--strategy", "dpor", "--workers", "1"];
+    let number = number.to_string();
+    let files = files.to_string_lossy();
+    let rest = ["--max-executions", EXECUTIONS, "--", binary, &number, &files];
+    let report = own.heddle(args.iter().chain(&rest)).report();
+    let found = found(&report);
+    let expected: BTreeSet<u32> = (0..outcomes.len() as u32).collect();
+    if found == expected && report.complete {
+        return None;
+    }
+    let lost: Vec<&u32> = expected.difference(&found).collect();
+    let invented = found.contains(&(source::UNKNOWN - 1));
+    Some(format!(
+        "function {number}: {} of {} outcomes lost {lost:?}, unknown ones: {invented}, complete: {} ({}): {function:?}",
+        lost.len(),
+        expected.len(),
+        report.complete,
+        report.reason,
+    ))
+}
+
+#[test]
+fn a_search_finds_exactly_the_outcomes_of_generated_calls() {
+    let all = functions(programs(FUNCTIONS));
+    let home = Home::new();
+    for (part, functions) in all.chunks(FUNCTIONS).enumerate() {
+        let binary = build(&home, &source::text(functions), &format!("calls{part}"));
+        let numbered: Vec<_> = functions.iter().enumerate().collect();
+        check_all(&numbered, |&(number, function)| check(home.path(), &binary, number, function));
+    }
+}
