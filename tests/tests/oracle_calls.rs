@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use tests::heddle::Home;
-use tests::oracle::calls::{Function, generate, meaning, source};
+use tests::oracle::calls::{Family, Function, generate, meaning, source};
 use tests::oracle::exit_status::{found, programs};
 use tests::parallel::check_all;
 
@@ -36,6 +36,12 @@ fn build(home: &Home, text: &str, name: &str) -> String {
     built.to_string_lossy().into_owned()
 }
 
+/// Whether the search need not claim that it is complete. A call of `strtok` is several steps, on objects
+/// that depend on the state that it finds; and so is one that changes a name in a directory.
+fn claims_nothing(function: &Function) -> bool {
+    function.families.iter().any(|family| matches!(family, Family::Tokens | Family::Names))
+}
+
 /// What is wrong with the search of a function, if anything.
 fn check(
     home: &Path,
@@ -53,7 +59,7 @@ fn check(
     let report = own.heddle(args.iter().chain(&rest)).report();
     let found = found(&report);
     let expected: BTreeSet<u32> = (0..outcomes.len() as u32).collect();
-    if found == expected && report.complete {
+    if found == expected && (report.complete || claims_nothing(function)) {
         return None;
     }
     let lost: Vec<&u32> = expected.difference(&found).collect();

@@ -42,6 +42,7 @@ pub(crate) mod private_list;
 pub(crate) mod probe_hit;
 mod scan;
 mod sockets;
+mod strings;
 pub(crate) mod stub;
 mod targets;
 pub(crate) mod trampoline;

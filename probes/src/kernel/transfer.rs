@@ -153,11 +153,10 @@ fn to_pipe(number: i64, args: [u64; 6], site: u64) -> i64 {
         let is_small = number == libc::SYS_write && args[2] as usize <= PAGE;
         if call.done == 0 && !(is_small && is_ready) && !may_wait(args[0]) {
             let answer = pass(number, args);
-            if answer != AGAIN {
-                return answer;
+            if answer == AGAIN {
+                point(Operation::Yield, 0, site, Gate::Open);
             }
-            point(Operation::Yield, 0, site, Gate::Open);
-            return pass(number, args);
+            return answer;
         }
         // Nothing has checked the parts of `writev` yet.
         let limit = if call.done == 0 && number != libc::SYS_write { usize::MAX } else { most };
@@ -352,12 +351,12 @@ pub(crate) fn receive(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
     if flags & libc::MSG_DONTWAIT != 0 || !may_wait(args[0]) {
         let answer = pass(number, args);
-        if answer != AGAIN {
-            return answer;
+        // A loop that tries again and again yields to the task that it waits for. The call is not
+        // repeated after that: the step that yields acts on no object.
+        if answer == AGAIN {
+            point(Operation::Yield, 0, site, Gate::Open);
         }
-        // A loop that tries again and again yields to the task that it waits for.
-        point(Operation::Yield, 0, site, Gate::Open);
-        return pass(number, args);
+        return answer;
     }
     let whole = whole && kind(args[0]) == Kind::Stream;
     let mut call = Blocking::new(args[0], libc::POLLIN, site).limited_by(libc::SO_RCVTIMEO);

@@ -1,4 +1,4 @@
-//! Copies and fills of many bytes.
+//! Copies and fills, in pieces.
 //!
 //! The hardware and the C library copy in pieces, between which other threads run. Where a piece is a
 //! scheduling point, the copy is therefore made here, one naturally aligned piece of at most eight bytes
@@ -8,6 +8,7 @@
 use crate::detect::access::{Access, is_point, peek};
 use crate::instrument::binary::monitored::plain;
 use crate::instrument::binary::operand::Bulk;
+use crate::instrument::binary::strings;
 use crate::sys::stops;
 
 const RAX: usize = 0;
@@ -25,7 +26,7 @@ pub(super) enum Done {
 }
 
 /// Whether any aligned word of a range is a scheduling point for this access.
-fn has_point(site: u64, start: u64, len: u64, writes: bool) -> bool {
+pub(super) fn has_point(site: u64, start: u64, len: u64, writes: bool) -> bool {
     let end = start.saturating_add(len);
     (start & !7..end).step_by(8).any(|word| {
         let (from, to) = (word.max(start), (word + 8).min(end));
@@ -33,11 +34,24 @@ fn has_point(site: u64, start: u64, len: u64, writes: bool) -> bool {
     })
 }
 
-fn access(site: u64, address: u64, size: u64, writes: bool) -> Access {
+pub(super) fn access(site: u64, address: u64, size: u64, writes: bool) -> Access {
     Access { address, size, writes, atomic: false, proven: false, site }
 }
 
-/// Makes the copy or fill in pieces if one of them is a scheduling point: then the program continues behind
+/// Writes a piece of at most eight bytes.
+pub(super) fn write(site: u64, address: u64, size: u64, value: u64) {
+    plain(&access(site, address, size, true));
+    // SAFETY: the program is about to write these bytes itself; a fault here is the program's.
+    stops::for_program(|| unsafe {
+        std::ptr::copy_nonoverlapping(
+            (&raw const value).cast::<u8>(),
+            address as *mut u8,
+            size as usize,
+        );
+    });
+}
+
+/// Makes the copy, fill or read in pieces if one of them is a scheduling point: then the program continues behind
 /// what this returns.
 pub(super) fn in_pieces(
     bulk: Bulk,
@@ -48,14 +62,23 @@ pub(super) fn in_pieces(
     let (to, from) = (general[RDI], general[RSI]);
     let (len, element, reads) = match bulk {
         Bulk::None => return None,
+        Bulk::Strings(function) => {
+            return strings::in_pieces(function, site, general).then_some(Done::Call);
+        }
         Bulk::RepeatedMove(size) => (general[RCX].checked_mul(size.into())?, Some(size), true),
         Bulk::RepeatedStore(size) => (general[RCX].checked_mul(size.into())?, Some(size), false),
         Bulk::Copy | Bulk::CopyToEnd => (general[RDX], None, true),
         Bulk::Fill => (general[RDX], None, false),
     };
-    // A single piece is one access, and backwards repetition is rare: both run as they are.
+    // A single piece that is only written is one access, and backwards repetition is rare: both run as they
+    // are. A piece that is copied is read before it is written.
     let backwards = element.is_some() && flags & DIRECTION != 0;
-    if len <= 8 || backwards || to.checked_add(len).is_none() || from.checked_add(len).is_none() {
+    if len == 0
+        || len <= 8 && !reads
+        || backwards
+        || to.checked_add(len).is_none()
+        || from.checked_add(len).is_none()
+    {
         return None;
     }
     if !(has_point(site, to, len, true) || reads && has_point(site, from, len, false)) {
@@ -76,15 +99,7 @@ pub(super) fn in_pieces(
         } else {
             pattern.rotate_right(8 * (offset % 8) as u32)
         };
-        plain(&access(site, to + offset, size, true));
-        // SAFETY: the program is about to write these bytes itself; a fault here is the program's.
-        stops::for_program(|| unsafe {
-            std::ptr::copy_nonoverlapping(
-                (&raw const value).cast::<u8>(),
-                (to + offset) as *mut u8,
-                size as usize,
-            );
-        });
+        write(site, to + offset, size, value);
         done += size;
     }
     match element {

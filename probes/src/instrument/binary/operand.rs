@@ -196,7 +196,7 @@ pub(super) enum Search {
     WhileDifferent,
 }
 
-/// What copies or fills.
+/// What copies, fills, or reads many bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bulk {
     None,
@@ -210,6 +210,40 @@ pub(crate) enum Bulk {
     CopyToEnd,
     /// A call of `memset`.
     Fill,
+    /// A call of a function on strings.
+    Strings(StringFunction),
+}
+
+/// Functions that read bytes until what they find decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StringFunction {
+    /// `strlen`.
+    Length,
+    /// `strcmp`.
+    CompareStrings,
+    /// `memcmp`.
+    Compare,
+    /// `memchr`.
+    Find,
+    /// `strchr`.
+    FindInString,
+    /// `strcpy`, which returns the destination.
+    Copy,
+    /// `stpcpy`, which returns the end of the destination.
+    CopyToEnd,
+    /// `strtol` and its like.
+    Number(Number),
+}
+
+/// Functions that convert text to a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Number {
+    /// `strtol`.
+    Signed,
+    /// `strtoul`.
+    Unsigned,
+    /// `atoi` and `atol`.
+    Decimal,
 }
 
 impl Bulk {
@@ -219,6 +253,20 @@ impl Bulk {
             "memcpy" | "memmove" | "__memcpy_chk" | "__memmove_chk" => Bulk::Copy,
             "mempcpy" | "__mempcpy_chk" => Bulk::CopyToEnd,
             "memset" | "__memset_chk" => Bulk::Fill,
+            "strlen" => Bulk::Strings(StringFunction::Length),
+            "strcmp" => Bulk::Strings(StringFunction::CompareStrings),
+            "memcmp" | "bcmp" => Bulk::Strings(StringFunction::Compare),
+            "memchr" => Bulk::Strings(StringFunction::Find),
+            "strchr" | "index" => Bulk::Strings(StringFunction::FindInString),
+            "strcpy" | "__strcpy_chk" => Bulk::Strings(StringFunction::Copy),
+            "strtol" | "strtoll" | "__isoc23_strtol" | "__isoc23_strtoll" => {
+                Bulk::Strings(StringFunction::Number(Number::Signed))
+            }
+            "strtoul" | "strtoull" | "__isoc23_strtoul" | "__isoc23_strtoull" => {
+                Bulk::Strings(StringFunction::Number(Number::Unsigned))
+            }
+            "atoi" | "atol" | "atoll" => Bulk::Strings(StringFunction::Number(Number::Decimal)),
+            "stpcpy" | "__stpcpy_chk" => Bulk::Strings(StringFunction::CopyToEnd),
             _ => Bulk::None,
         }
     }

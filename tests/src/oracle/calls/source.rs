@@ -156,7 +156,7 @@ static uint64_t find(int value) {
     size_t at = letters.find((char)value);
     return at == std::string::npos ? NOTHING : at;
 }
-static void begin(const char *directory) {
+static void begin(const char *directory, bool has_names) {
     for (int i = 0; i < 3; i++) {
         sources[i] = memfd_create("source", 0);
         if (write(sources[i], FILE_TEXT, 8) != 8 || pipe(own[i]) != 0) abort();
@@ -170,7 +170,7 @@ static void begin(const char *directory) {
     strtok(tokens, ",");
     for (int i = 0; i < 2; i++) {
         snprintf(names[i], PATH_MAX, "%s/%d", directory, i);
-        unlink(names[i]);
+        if (has_names) unlink(names[i]);
     }
 }
 "#;
@@ -179,7 +179,7 @@ const END: &str = r#"
 int main(int argc, char **argv) {
     if (argc < 3) return UNKNOWN;
     const struct function *function = &functions[atoi(argv[1])];
-    begin(argv[2]);
+    begin(argv[2], function->has_names);
     pthread_t threads[3];
     int count = 0;
     for (; count < 3 && function->threads[count]; count++)
@@ -315,13 +315,17 @@ pub fn text(functions: &[(Function, BTreeSet<u64>)]) -> String {
             lines.join("\n    "),
             all.join(", "),
         );
-        let _ =
-            writeln!(table, "    {{{{{}}}, left{number}, outcomes{number}}},", names.join(", "));
+        let has_names = function.families.contains(&Family::Names);
+        let _ = writeln!(
+            table,
+            "    {{{{{}}}, left{number}, outcomes{number}, {has_names}}},",
+            names.join(", ")
+        );
     }
     let _ = write!(
         text,
         "struct function {{\n    void *(*threads[3])(void *);\n    uint64_t (*left)(uint64_t);\n    \
-         const uint64_t *outcomes;\n}};\nstatic const struct function functions[] = {{\n{table}}};\n"
+         const uint64_t *outcomes;\n    bool has_names;\n}};\nstatic const struct function functions[] = {{\n{table}}};\n"
     );
     text + &END.replace("UNKNOWN", &UNKNOWN.to_string())
 }
