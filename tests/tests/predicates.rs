@@ -235,7 +235,7 @@ fn errors_point_into_the_predicate() {
 }
 
 #[test]
-fn a_local_variable_is_not_read_from_where_its_value_came_from() {
+fn a_local_variable_is_not_read_from_memory_that_others_write() {
     // gcc describes `second` as the memory that it was read from, which another thread changes.
     let home = Home::new();
     let when = "take@aba.c:\"if (atomic_compare_exchange_strong(&top, &first, second))\": \

@@ -14,7 +14,7 @@ mod evaluation;
 
 use counted::Reached;
 pub(crate) use counted::{Saved, executes, fails, follows, reached, restore, save};
-use evaluation::{is_all_watched, watch};
+use evaluation::{Prepared, Site, Thread, is_all_watched, watch};
 
 use crate::detect::access;
 use crate::detect::learned_points;
@@ -27,7 +27,6 @@ use crate::state::world::{on_fiber, world};
 use crate::steps::identity;
 use search::strategy::when;
 use std::cell::{Cell, RefCell};
-use std::ops::Range;
 use traces::points::InstrumentationGap;
 use traces::predicate::{
     CodeAddress, CodeRange, MOST_PLACES, MOST_ROLES, Predicate, Purpose, Slot, ThreadMatch,
@@ -35,61 +34,11 @@ use traces::predicate::{
 use traces::wire::Plan;
 use traces::{FailureKind, ObjectKind, Operation, agent_expression};
 
-/// The most assignments of tasks to roles that one evaluation tries.
-const MOST_ASSIGNMENTS: u32 = 4096;
-
 /// A longer write counts as one to what a condition reads.
 const LONGEST_WRITE: u64 = 4096;
 
 /// The most bytes of an object of the threads library, in which a condition may read.
 const LARGEST_OBJECT: u64 = 64;
-
-/// Which registers the code of a slot reads, by DWARF's numbers, in the order of the instruction
-/// encodings, in which probes save them.
-const ENCODED: [usize; 16] = [0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
-
-/// An instruction at which a predicate wants a task.
-#[derive(Debug)]
-struct Site {
-    address: u64,
-    /// Whether a task is there only when the instruction has read and is about to write.
-    before_write: bool,
-    /// The predicates and roles whose site it is, with its index among their places.
-    roles: Vec<(usize, usize, usize)>,
-    /// The code of its line, with the numbers of inlined calls, and that of its function.
-    code: Vec<(Range<u64>, u32)>,
-    function: Range<u64>,
-}
-
-/// A thread of a role, in addresses of this process.
-#[derive(Debug)]
-enum Thread {
-    Any,
-    Number(u16),
-    Named(String, Vec<u64>),
-}
-
-/// The predicates, in addresses of this process.
-#[derive(Debug, Default)]
-struct Prepared {
-    predicates: Vec<Predicate>,
-    /// For each predicate the thread of each role, and the value of each slot that is an address.
-    threads: Vec<Vec<Thread>>,
-    bases: Vec<Vec<u64>>,
-    /// Ascending by address; of two at one address, the one before the write is the second.
-    sites: Vec<Site>,
-    /// For each predicate and role its sites, each with its index among the role's places.
-    sites_of: Vec<Vec<Vec<(usize, usize)>>>,
-    /// Memory that can be read without asking the kernel.
-    variables: Vec<(u64, u64)>,
-    /// For each predicate where its slots begin in a task's part of `at_arrival`, and the size of a part.
-    first_slots: Vec<usize>,
-    slots: usize,
-    /// The operation that a task executes at a site, for predicates that count executions; by task and site.
-    operations: Vec<Cell<Option<u64>>>,
-    /// The values of slots when a task arrived, for predicates that count executions; by task and slot.
-    at_arrival: Vec<Cell<Option<u64>>>,
-}
 
 struct Here {
     prepared: RefCell<Prepared>,

@@ -4,8 +4,8 @@ use crate::symbols::Image;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use std::ops::Range;
 
-/// What is left of a range of addresses without the direct calls of functions such as `is_left_out` says of
-/// their entries.
+/// What is left of a range of addresses without the direct calls of functions for whose entries `is_left_out`
+/// is true.
 pub(super) fn without(
     image: &Image,
     range: Range<u64>,

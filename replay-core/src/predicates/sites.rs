@@ -238,7 +238,7 @@ fn code_of_line(file: &str, line: u32, modules: &[CodeModule]) -> Vec<LineCode> 
         names: modules[module].image.function_names(row.start),
     });
     let mut all: Vec<LineCode> = own.collect();
-    // A line that only calls functions with lines of their own begins where the first of them does.
+    // A line that only calls functions with separate lines begins where the first of them does.
     let has_own = !all.is_empty();
     for (module, call) in inlined(file, modules) {
         if call.line == line && (call.is_innermost || !has_own) {
@@ -276,8 +276,8 @@ pub(super) fn writes_behind(path: &str, line: u32, modules: &[CodeModule]) -> bo
     })
 }
 
-/// Which operations belong to the line of a place. A function that the program itself defines has lines of its
-/// own, so calls of such functions are left out.
+/// Which operations belong to the line of a place. A function that the program itself defines has
+/// separate lines, so calls of such functions are left out.
 fn extent(place: &SiteAddress, modules: &[CodeModule]) -> Extent {
     let of_place = |module: &&CodeModule| module.name == place.at.module;
     let Some((line, module)) = place.line.zip(modules.iter().find(of_place)) else {

@@ -6,7 +6,8 @@
 //! calls in a library is one operation, however many steps it is: a lock of Rust's standard library is
 //! several. Its local variables are read at its arrival.
 
-use super::{HERE, MOST_ASSIGNMENTS, Prepared, Site};
+use super::HERE;
+use super::evaluation::{MOST_ASSIGNMENTS, Prepared, Site};
 use crate::detect::access;
 use crate::fiber::{backtrace, switch};
 use crate::schedule::scheduler::enabled;
@@ -120,7 +121,7 @@ struct Frames {
 impl Frames {
     /// Those of the running task.
     fn take() -> Frames {
-        // On the manager's stack, since the task may be near the end of its own.
+        // On the manager's stack, since that of the task may be nearly full.
         extern "C" fn callers(into: u64) -> u64 {
             // SAFETY: `take` passes the address of its array, which nothing else uses meanwhile.
             let addresses = unsafe { &mut *(into as *mut [u64; DEEPEST]) };

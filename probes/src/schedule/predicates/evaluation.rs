@@ -1,6 +1,5 @@
 //! Which tasks can take the roles of a predicate, and the values of its code.
 
-use super::{ENCODED, MOST_ASSIGNMENTS, Prepared, Thread};
 use crate::detect::access;
 use crate::detect::learned_points;
 use crate::memory::arena;
@@ -8,12 +7,64 @@ use crate::state::root::root;
 use crate::state::task::Task;
 use crate::state::world::world;
 use crate::sys::raw;
+use std::cell::Cell;
+use std::ops::Range;
 use traces::points::InstrumentationGap;
-use traces::predicate::{MOST_PLACES, MOST_ROLES, Slot, register};
+use traces::predicate::{MOST_PLACES, MOST_ROLES, Predicate, Slot, register};
 use traces::{Operation, agent_expression};
 
 /// Nothing is mapped below: a condition that follows a null pointer need not ask the kernel.
 const LOWEST: u64 = 4096;
+
+/// The most assignments of tasks to roles that one evaluation tries.
+pub(super) const MOST_ASSIGNMENTS: u32 = 4096;
+
+/// Which registers the code of a slot reads, by DWARF's numbers, in the order of the instruction
+/// encodings, in which probes save them.
+const ENCODED: [usize; 16] = [0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
+
+/// An instruction at which a predicate wants a task.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) address: u64,
+    /// Whether a task is there only when the instruction has read and is about to write.
+    pub(super) before_write: bool,
+    /// The predicates and roles whose site it is, with its index among their places.
+    pub(super) roles: Vec<(usize, usize, usize)>,
+    /// The code of its line, with the numbers of inlined calls, and that of its function.
+    pub(super) code: Vec<(Range<u64>, u32)>,
+    pub(super) function: Range<u64>,
+}
+
+/// A thread of a role, in addresses of this process.
+#[derive(Debug)]
+pub(super) enum Thread {
+    Any,
+    Number(u16),
+    Named(String, Vec<u64>),
+}
+
+/// The predicates, in addresses of this process.
+#[derive(Debug, Default)]
+pub(super) struct Prepared {
+    pub(super) predicates: Vec<Predicate>,
+    /// For each predicate the thread of each role, and the value of each slot that is an address.
+    pub(super) threads: Vec<Vec<Thread>>,
+    pub(super) bases: Vec<Vec<u64>>,
+    /// Ascending by address; of two at one address, the one before the write is the second.
+    pub(super) sites: Vec<Site>,
+    /// For each predicate and role its sites, each with its index among the role's places.
+    pub(super) sites_of: Vec<Vec<Vec<(usize, usize)>>>,
+    /// Memory that can be read without asking the kernel.
+    pub(super) variables: Vec<(u64, u64)>,
+    /// For each predicate where its slots begin in a task's part of `at_arrival`, and the size of a part.
+    pub(super) first_slots: Vec<usize>,
+    pub(super) slots: usize,
+    /// The operation that a task executes at a site, for predicates that count executions; by task and site.
+    pub(super) operations: Vec<Cell<Option<u64>>>,
+    /// The values of slots when a task arrived, for predicates that count executions; by task and slot.
+    pub(super) at_arrival: Vec<Cell<Option<u64>>>,
+}
 
 /// From here on, writes to these bytes by tasks are scheduling points.
 pub(super) fn watch(address: u64, len: usize) {
