@@ -139,15 +139,63 @@ const FOUND: &[Expected] = &[
         causes: &[(&["two(right)", "two(left)"], &[])],
     },
     Expected {
+        program: "order_cpp",
+        args: &["order"],
+        causes: &[(&["assert(made != nullptr)"], &["made"])],
+    },
+    Expected {
+        program: "aba_cpp",
+        args: &["aba"],
+        causes: &[(&["top.compare_exchange_strong(seen, seen->next)"], &["one", "seen"])],
+    },
+    Expected {
         program: "atomicity_cpp",
         args: &["atomicity"],
         causes: &[(&["hold(guard)"], &[]), (&["balance = value"], &[])],
     },
 ];
 
+/// Programs in Rust. Their causes were written down before `heddle narrow` ran them; that of a sixth one,
+/// `wakeup_rs`, is below.
+const FOUND_IN_RUST: &[Expected] = &[
+    Expected {
+        program: "locks_rs",
+        args: &["locks"],
+        causes: &[(&["let _two = RIGHT.lock()", "let _two = LEFT.lock()"], &[])],
+    },
+    Expected {
+        program: "atomicity_rs",
+        args: &["atomicity"],
+        causes: &[(&["*BALANCE.lock().unwrap() = value + 1"], &[])],
+    },
+    Expected {
+        program: "publication_rs",
+        args: &["publication"],
+        causes: &[
+            (&["LIMIT.store(10, SeqCst)", "assert_eq!(LIMIT.load(SeqCst), 10)"], &[]),
+            (&["LIMIT.store(10, SeqCst)", "if READY.load(SeqCst)"], &[]),
+            (&["assert_eq!(LIMIT.load(SeqCst), 10)"], &["LIMIT"]),
+            (&["if READY.load(SeqCst)"], &["READY", "LIMIT"]),
+        ],
+    },
+    Expected {
+        program: "mutex_get_set",
+        args: &[],
+        causes: &[(&["*COUNTER.lock().unwrap() = value + 1"], &[])],
+    },
+    Expected {
+        program: "flag_lock",
+        args: &[],
+        causes: &[
+            (&["LOCKED.store(true, Relaxed)"], &[]),
+            (&["COUNTER.store(COUNTER.load(Relaxed) + 1, Relaxed)"], &[]),
+        ],
+    },
+];
+
 /// The cause of these is a state that lines and variables of steps do not describe: an order, how many
 /// threads began, two causes of one failure, a variable that the thread itself changes before its next
-/// operation, or a lock that is several operations of the program. If one is named, it has to be one.
+/// operation, or a thread that may be at either of two lines. If one is named, it has to be one.
 const DIFFICULT: &[(&str, &[&str])] = &[
     ("buffer_if", &[]),
     ("shared_index", &["3"]),
@@ -157,10 +205,7 @@ const DIFFICULT: &[(&str, &[&str])] = &[
     ("freed", &[]),
     ("downloader", &["2"]),
     ("compressor_joined", &[]),
-    ("aba_cpp", &["aba"]),
-    ("order_cpp", &["order"]),
-    ("locks_rs", &["locks"]),
-    ("publication_rs", &["publication"]),
+    ("wakeup_rs", &["wakeup"]),
 ];
 
 /// The trace of the program's failure, in this directory.
@@ -207,9 +252,9 @@ fn confirm(home: &Home, found: &Value, program: &str, args: &[&str]) -> Vec<u64>
     failing
 }
 
-#[test]
-fn the_cause_is_found_and_is_sufficient_and_necessary() {
-    for expected in FOUND {
+/// Narrows the failure down, and asserts that the cause is the expected one.
+fn assert_found(all: &[Expected]) {
+    for expected in all {
         let home = Home::new();
         let found = narrowed(&home, expected.program, expected.args);
         let what = format!("{}: {found}", expected.program);
@@ -233,6 +278,16 @@ fn the_cause_is_found_and_is_sufficient_and_necessary() {
         let failing = confirm(&home, &found, expected.program, expected.args);
         assert!(failing.iter().all(|&count| count > 0), "{failing:?}: {what}");
     }
+}
+
+#[test]
+fn the_cause_is_found_and_is_sufficient_and_necessary() {
+    assert_found(FOUND);
+}
+
+#[test]
+fn a_lock_of_rusts_standard_library_is_one_operation_of_a_line() {
+    assert_found(FOUND_IN_RUST);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Predicates (`--when`): the directed search, complete searches compared with each other, what
 //! other commands make of a trace, and bad input.
 
+use tests::debugging::compiled_text;
 use tests::heddle::{Home, Run};
 use tests::predicates::{KINDS, agree, found_at, messages, numbers, path, script};
 use tests::targets::sources;
@@ -216,14 +217,71 @@ fn errors_point_into_the_predicate() {
         "T1@draw: kind == 1.5",
         "T1@draw: (widget)kind == 1",
         "T1@draw: 1 == 2",
+        "T1@divide: divisor == 1 && divisor == 2",
+        "T1@divide: divisor > 3 && 2 >= divisor",
+        "T1@disturb: disturb.times == 0",
         "T1@draw && T2@draw: $3.seen == 1",
         "T1@predicate_kinds.c:\"// draw\": T1.shape->kind == \"x\"",
     ];
     let mut text = messages(&home, &program, &invalid.map(|when| ("--when", when)));
+    let opposite = ["--always", "divisor == 1", "--never", "divisor==1", "--", &program];
+    let run = home.heddle(["explore"].iter().chain(&opposite));
+    assert_eq!(run.status, 2);
+    text += &run.stderr;
     let run = home.heddle(["explore", "--points", "api", "--when", "*@draw", "--", &program]);
     assert_eq!(run.status, 2);
     text += &run.stderr;
     insta::assert_snapshot!("errors", text);
+}
+
+#[test]
+fn a_local_variable_is_not_read_from_memory_that_others_write() {
+    // gcc describes `second` as the memory that it was read from, which another thread changes.
+    let home = Home::new();
+    let when = "take@aba.c:\"if (atomic_compare_exchange_strong(&top, &first, second))\": \
+                take.second != take.first->next";
+    let options = ["--keep-going", "--strategy", "dpor"];
+    let run = explore(&home, "aba", &[], when, &options);
+    if run.status == 2 {
+        assert!(run.stderr.contains("keeps second nowhere"), "{run:?}");
+    } else {
+        assert_eq!(run.report().predicates[0].result, PredicateResult::Satisfied, "{run:?}");
+    }
+}
+
+#[test]
+fn holding_a_thread_that_others_need_is_no_failure() {
+    let home = Home::new();
+    let source = "#include <pthread.h>\n\
+                  static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;\n\
+                  static int number;\n\
+                  static void *one(void *unused) {\n\
+                  pthread_mutex_lock(&guard);\n\
+                  number++;\n\
+                  pthread_mutex_unlock(&guard);\n\
+                  return unused;\n}\n\
+                  static void *two(void *unused) {\n\
+                  pthread_mutex_lock(&guard);\n\
+                  number--;\n\
+                  pthread_mutex_unlock(&guard);\n\
+                  return unused;\n}\n\
+                  int main(void) {\n\
+                  pthread_t threads[2];\n\
+                  pthread_create(&threads[0], 0, one, 0);\n\
+                  pthread_create(&threads[1], 0, two, 0);\n\
+                  return pthread_join(threads[0], 0) + pthread_join(threads[1], 0);\n}\n";
+    let program = compiled_text(&home, "hold", source, &["-O0", "-g"]);
+    // The second thread waits for the lock that the first one holds at its site.
+    let when = "one@hold.c:\"number++\" && two@hold.c:\"number--\"";
+    for (strategy, expected) in
+        [("when", PredicateResult::NotFound), ("dpor", PredicateResult::Impossible)]
+    {
+        let fixed = ["explore", "--json", "--max-executions", "500", "--strategy", strategy];
+        let run = home.heddle(fixed.iter().chain(&["--when", when, "--", &program]));
+        let report = run.report();
+        assert_eq!(report.predicates[0].result, expected, "{run:?}");
+        assert!(report.bugs.is_empty(), "{run:?}");
+    }
 }
 
 #[test]

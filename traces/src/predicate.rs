@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 pub const MOST_ROLES: usize = 64;
 /// The most predicates of a search.
 pub const MOST: usize = 64;
+/// The most predicates with the purpose [`Purpose::Note`] of a search.
+pub const MOST_NOTED: usize = 512;
+/// The most sites of predicates that count executions, and the most tasks that can be at them.
+pub const MOST_PLACES: usize = 64;
 /// The most bytes of a predicate's text.
 pub const LONGEST: usize = 4096;
 
@@ -28,6 +32,35 @@ pub struct CodeAddress {
     pub module: String,
     /// The address in it.
     pub offset: u64,
+}
+
+/// Code, relative to another address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CodeRange {
+    /// The distance of its start from that address.
+    pub distance: i64,
+    /// The number of bytes.
+    pub len: u64,
+}
+
+/// Part of a line's code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LineCode {
+    /// Where it is.
+    pub range: CodeRange,
+    /// If it is that of a library function that was inlined: the number of the call, which is one operation of
+    /// the line. Otherwise 0, and each instruction is an operation, a call of a library function one, too.
+    pub call: u32,
+}
+
+/// Which operations a line executes. Distances are from the line's first instruction.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Extent {
+    /// The line's instructions without calls of the program's own functions. Empty if each step is an
+    /// operation.
+    pub code: Vec<LineCode>,
+    /// The function that contains them.
+    pub function: CodeRange,
 }
 
 /// Which tasks can take a role.
@@ -62,6 +95,27 @@ pub struct Role {
     /// to write (`file:line/write`).
     #[serde(default)]
     pub before_write: bool,
+    /// For each of the places, or for none, the operations of its line: a task that arrived there counts as
+    /// being there until it has executed one, if the predicate counts executions.
+    #[serde(default)]
+    pub extents: Vec<Extent>,
+}
+
+impl Role {
+    /// Whether its extents fit in memory, and in the address space.
+    fn is_bounded(&self) -> bool {
+        const MOST_RANGES: usize = 1 << 12;
+        const FARTHEST: u64 = 1 << 40;
+        let fits =
+            |code: &CodeRange| code.distance.unsigned_abs() <= FARTHEST && code.len <= FARTHEST;
+        self.extents.len() <= self.places.len()
+            && self.extents.iter().all(|extent| {
+                let code = &extent.code;
+                code.len() <= MOST_RANGES
+                    && code.iter().all(|part| fits(&part.range))
+                    && fits(&extent.function)
+            })
+    }
 }
 
 /// A value that the condition reads as a register.
@@ -149,7 +203,7 @@ impl Predicate {
     /// Whether its parts fit together, so that the runtime can use its indices. Traces may be crafted.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        const MOST_PLACES: usize = 1 << 12;
+        const MOST_ADDRESSES: usize = 1 << 12;
         const MOST_SLOTS: usize = 1 << 12;
         let roles = &self.roles;
         let fits = |slot: &Slot| match slot {
@@ -160,7 +214,7 @@ impl Predicate {
         };
         roles.len() <= MOST_ROLES
             && !(roles.is_empty() && (self.purpose.is_satisfy() || self.purpose.counts()))
-            && roles.iter().all(|role| role.places.len() <= MOST_PLACES)
+            && roles.iter().all(|role| role.places.len() <= MOST_ADDRESSES && role.is_bounded())
             && self.slots.len() <= MOST_SLOTS
             && self.slots.iter().all(fits)
     }
@@ -178,6 +232,7 @@ mod tests {
             places: vec![CodeAddress::default()],
             own: Vec::new(),
             before_write: false,
+            extents: Vec::new(),
         };
         let slot = |role, codes| Slot::Local { role, code: vec![Vec::new(); codes] };
         let with = |roles: usize, slots: Vec<Slot>| Predicate {

@@ -304,7 +304,7 @@ pub struct Header {
     pub through: [AtomicU64; 4],
     /// For each predicate that counts executions: those that reached it and ended without a failure, and
     /// those that failed.
-    pub noted: [[AtomicU64; 2]; crate::predicate::MOST],
+    pub noted: [[AtomicU64; 2]; crate::predicate::MOST_NOTED],
     /// Executions that failed.
     pub failing: AtomicU64,
     /// The most steps of an execution.

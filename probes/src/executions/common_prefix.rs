@@ -50,7 +50,7 @@ pub(crate) struct CommonPrefix {
     clocks: Option<Clocks>,
     names: (usize, usize),
     last_call: i64,
-    predicates: (u64, u64),
+    predicates: predicates::Saved,
     output: u64,
 }
 

@@ -419,11 +419,9 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
         && has_result
     {
         let failed = usize::from(outcome == Outcome::Failed);
-        add(&header.through[2 * usize::from(reached != 0) + failed], 1);
-        for (predicate, counts) in header.noted.iter().enumerate() {
-            if reached >> predicate & 1 != 0 {
-                add(&counts[failed], 1);
-            }
+        add(&header.through[2 * usize::from(!reached.is_empty()) + failed], 1);
+        for predicate in reached.each() {
+            add(&header.noted[predicate][failed], 1);
         }
     }
     // A process that died left no tasks to report.

@@ -10,12 +10,14 @@
 //! that breaks nothing. The operations that may change it depend on each other.
 
 mod counted;
+mod evaluation;
 
-pub(crate) use counted::{executes, fails, reached};
+use counted::Reached;
+pub(crate) use counted::{Saved, executes, fails, follows, reached, restore, save};
+use evaluation::{Prepared, Site, Thread, is_all_watched, watch};
 
 use crate::detect::access;
 use crate::detect::learned_points;
-use crate::memory::arena;
 use crate::schedule::scheduler::point;
 use crate::state::end::End;
 use crate::state::outcome;
@@ -23,65 +25,20 @@ use crate::state::root::root;
 use crate::state::task::{Gate, Task};
 use crate::state::world::{on_fiber, world};
 use crate::steps::identity;
-use crate::sys::raw;
 use search::strategy::when;
 use std::cell::{Cell, RefCell};
 use traces::points::InstrumentationGap;
-use traces::predicate::{CodeAddress, MOST_ROLES, Predicate, Purpose, Slot, ThreadMatch, register};
+use traces::predicate::{
+    CodeAddress, CodeRange, MOST_PLACES, MOST_ROLES, Predicate, Purpose, Slot, ThreadMatch,
+};
 use traces::wire::Plan;
 use traces::{FailureKind, ObjectKind, Operation, agent_expression};
-
-/// The most assignments of tasks to roles that one evaluation tries.
-const MOST_ASSIGNMENTS: u32 = 4096;
-
-/// The most sites of predicates that count executions, and the most tasks that can be at them.
-const MOST_PASSED: usize = 64;
 
 /// A longer write counts as one to what a condition reads.
 const LONGEST_WRITE: u64 = 4096;
 
 /// The most bytes of an object of the threads library, in which a condition may read.
 const LARGEST_OBJECT: u64 = 64;
-
-/// Which registers the code of a slot reads, by DWARF's numbers, in the order of the instruction
-/// encodings, in which probes save them.
-const ENCODED: [usize; 16] = [0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
-
-/// An instruction at which a predicate wants a task.
-#[derive(Debug)]
-struct Site {
-    address: u64,
-    /// Whether a task is there only when the instruction has read and is about to write.
-    before_write: bool,
-    /// The predicates and roles whose site it is, with its index among their places.
-    roles: Vec<(usize, usize, usize)>,
-}
-
-/// A thread of a role, in addresses of this process.
-#[derive(Debug)]
-enum Thread {
-    Any,
-    Number(u16),
-    Named(String, Vec<u64>),
-}
-
-/// The predicates, in addresses of this process.
-#[derive(Debug, Default)]
-struct Prepared {
-    predicates: Vec<Predicate>,
-    /// For each predicate the thread of each role, and the value of each slot that is an address.
-    threads: Vec<Vec<Thread>>,
-    bases: Vec<Vec<u64>>,
-    /// Ascending by address; of two at one address, the one before the write is the second.
-    sites: Vec<Site>,
-    /// Memory that can be read without asking the kernel.
-    variables: Vec<(u64, u64)>,
-    /// For each predicate where its slots begin in a task's part of `at_arrival`, and the size of a part.
-    first_slots: Vec<usize>,
-    slots: usize,
-    /// The values of slots when a task arrived, for predicates that count executions; by task and slot.
-    at_arrival: Vec<Cell<Option<u64>>>,
-}
 
 struct Here {
     prepared: RefCell<Prepared>,
@@ -97,7 +54,7 @@ struct Here {
     lead: Cell<bool>,
     count: Cell<bool>,
     /// The predicates that count executions and were reached, one bit each.
-    reached: Cell<u64>,
+    reached: Reached,
     /// The task that is to execute the next operation, plus one, while a predicate holds to which executions are led; or 0.
     first: Cell<u32>,
     /// Whether an execution of the learning phase broke a condition.
@@ -122,9 +79,11 @@ static HERE: Here = Here {
         threads: Vec::new(),
         bases: Vec::new(),
         sites: Vec::new(),
+        sites_of: Vec::new(),
         variables: Vec::new(),
         first_slots: Vec::new(),
         slots: 0,
+        operations: Vec::new(),
         at_arrival: Vec::new(),
     }),
     are_there: Cell::new(false),
@@ -134,7 +93,7 @@ static HERE: Here = Here {
     released: Cell::new(0),
     lead: Cell::new(false),
     count: Cell::new(false),
-    reached: Cell::new(0),
+    reached: Reached::none(),
     first: Cell::new(0),
     broke: Cell::new(false),
     present: Cell::new(0),
@@ -171,7 +130,18 @@ pub(crate) fn prepare(predicates: &[Predicate]) {
                     Some(site) => site.roles.push((number, index, place)),
                     None => {
                         let roles = vec![(number, index, place)];
-                        prepared.sites.push(Site { address: at, before_write, roles });
+                        let extent = role.extents.get(place);
+                        let range = |code: &CodeRange| at.wrapping_add_signed(code.distance);
+                        let range = |code: &CodeRange| range(code)..range(code) + code.len;
+                        let parts = extent.into_iter().flat_map(|it| &it.code);
+                        let code = parts.map(|part| (range(&part.range), part.call)).collect();
+                        prepared.sites.push(Site {
+                            address: at,
+                            before_write,
+                            roles,
+                            code,
+                            function: extent.map_or(0..0, |it| range(&it.function)),
+                        });
                     }
                 }
             }
@@ -193,6 +163,13 @@ pub(crate) fn prepare(predicates: &[Predicate]) {
         prepared.slots += predicate.slots.len();
     }
     prepared.sites.sort_by_key(|site| (site.address, site.before_write));
+    prepared.sites_of =
+        predicates.iter().map(|predicate| vec![Vec::new(); predicate.roles.len()]).collect();
+    for (site, of) in prepared.sites.iter().enumerate() {
+        for &(predicate, role, place) in &of.roles {
+            prepared.sites_of[predicate][role].push((site, place));
+        }
+    }
     prepared.predicates = predicates.to_vec();
     HERE.fewest.set(predicates.iter().map(|one| one.roles.len()).min().unwrap_or(0));
     let has_sites = |one: &Predicate| !one.roles.is_empty();
@@ -203,7 +180,8 @@ pub(crate) fn prepare(predicates: &[Predicate]) {
     let counts = predicates.iter().any(|one| one.purpose.counts());
     HERE.count.set(counts);
     if counts {
-        prepared.at_arrival = vec![Cell::new(None); prepared.slots * MOST_PASSED];
+        prepared.operations = vec![Cell::new(None); MOST_PLACES * MOST_PLACES];
+        prepared.at_arrival = vec![Cell::new(None); prepared.slots * MOST_PLACES];
     }
     HERE.watch_every_state.set(predicates.iter().any(Predicate::watches_every_state));
     *HERE.prepared.borrow_mut() = prepared;
@@ -216,25 +194,14 @@ pub(crate) fn begin() {
     HERE.arrived.set(false);
     HERE.judged.set(0);
     HERE.released.set(0);
-    HERE.reached.set(0);
+    HERE.reached.clear();
     HERE.first.set(0);
     HERE.broke.set(false);
 }
 
-/// What has to be restored where main is the only task.
-pub(crate) fn save() -> (u64, u64) {
-    (HERE.released.get(), HERE.reached.get())
-}
-
-/// Restores what [`save`] returned, in an execution that began.
-pub(crate) fn restore((released, reached): (u64, u64)) {
-    HERE.released.set(released);
-    HERE.reached.set(reached);
-}
-
 /// Whether executions are still to be led through a predicate.
 fn leads() -> bool {
-    HERE.lead.get() && HERE.reached.get() == 0
+    HERE.lead.get() && HERE.reached.is_empty()
 }
 
 /// Whether a task is at a site of a predicate, and leaves it with its pending operation. It stops at
@@ -355,12 +322,12 @@ fn arrive_at(address: u64, before_write: bool, behind: u64) {
         return;
     }
     let task = world().task();
-    let Some(arrival) = arrival(task, address, before_write) else { return };
-    let Arrival { site, counts, stops, is_worth_holding } = arrival;
+    let Some(Arrival { site, counts, stops }) = arrival(address, before_write) else { return };
     if counts {
         // It can be at several sites until its next operation.
         let others = task.passed.get() != 0 && task.worth.get();
-        task.worth.set(is_worth_holding || others);
+        let is_worth = HERE.lead.get() && (others || judge(task, site).is_worth_holding);
+        task.worth.set(is_worth);
         HERE.prepared.borrow().pass(task, site);
     }
     if !stops {
@@ -372,9 +339,11 @@ fn arrive_at(address: u64, before_write: bool, behind: u64) {
     }
     point(Operation::Site, 0, behind, Gate::Open);
     task.at_site.set(site as u32 + 1);
-    task.worth.set(is_worth_holding);
     HERE.present.set(HERE.present.get() + 1);
-    HERE.arrived.set(true);
+    // No other task runs before the next evaluation.
+    let Judged { is_worth_holding, is_decided } = judge(task, site);
+    task.worth.set(is_worth_holding);
+    HERE.arrived.set(HERE.arrived.get() || is_worth_holding || !is_decided);
     point(Operation::Depart, 0, behind, Gate::Open);
     task.at_site.set(0);
     HERE.present.set(HERE.present.get() - 1);
@@ -387,37 +356,64 @@ struct Arrival {
     /// which it stops.
     counts: bool,
     stops: bool,
-    /// Whether the own part of such a role's condition holds.
-    is_worth_holding: bool,
 }
 
 /// What a task finds at the site of an address, if there is one.
-fn arrival(task: &Task, address: u64, before_write: bool) -> Option<Arrival> {
+fn arrival(address: u64, before_write: bool) -> Option<Arrival> {
     let here = HERE.prepared.borrow();
     let at = (address, before_write);
     let site = here.sites.binary_search_by_key(&at, |it| (it.address, it.before_write)).ok()?;
     let number = world().current.get();
-    let (mut counts, mut stops, mut worth) = (false, false, false);
+    let (mut counts, mut stops) = (false, false);
+    for &(predicate, role, _) in &here.sites[site].roles {
+        if here.takes(predicate, role, number) {
+            match here.predicates[predicate].purpose.counts() {
+                true => counts = true,
+                false => stops = true,
+            }
+        }
+    }
+    Some(Arrival { site, counts, stops })
+}
+
+/// What the parts of conditions say that a task alone decides at its site.
+struct Judged {
+    /// Whether such parts hold, or may hold, for a role that is open to it.
+    is_worth_holding: bool,
+    /// Whether no condition there can hold if they do not, and each write to what they read is a point: the
+    /// conditions need not be evaluated because of this arrival.
+    is_decided: bool,
+}
+
+fn judge(task: &Task, site: usize) -> Judged {
+    let here = HERE.prepared.borrow();
+    let number = world().current.get();
+    let (mut worth, is_decided) = (false, Cell::new(true));
     for &(predicate, role, place) in &here.sites[site].roles {
         if !here.takes(predicate, role, number) {
             continue;
         }
-        match here.predicates[predicate].purpose.counts() {
-            true => counts = true,
-            false => stops = true,
+        let of = &here.predicates[predicate];
+        if !of.until.is_empty() {
+            is_decided.set(false);
         }
-        let own = &here.predicates[predicate].roles[role].own;
-        let slot = |slot: usize| match here.predicates[predicate].slots.get(slot)? {
+        let slot = |slot: usize| match of.slots.get(slot)? {
             Slot::Base(_) => here.bases[predicate].get(slot).copied(),
             Slot::Local { role: of, code } if usize::from(*of) == role => {
                 here.local(code.get(place)?, task, number)
             }
             Slot::Local { .. } => None,
         };
-        let read = |address: u64, bytes: &mut [u8]| here.read(address, bytes);
+        let read = |address: u64, bytes: &mut [u8]| {
+            if !is_all_watched(address, bytes.len()) {
+                is_decided.set(false);
+            }
+            here.read(address, bytes)
+        };
+        let own = &of.roles[role].own;
         worth |= own.iter().all(|code| agent_expression::evaluate(code, &slot, &read) != Some(0));
     }
-    Some(Arrival { site, counts, stops, is_worth_holding: worth })
+    Judged { is_worth_holding: worth, is_decided: is_decided.get() }
 }
 
 /// Whether a task can take a role of a predicate, is not at its site, and the part of the condition that
@@ -538,184 +534,7 @@ pub(crate) fn broke_condition() -> bool {
     HERE.broke.get()
 }
 
-/// From here on, writes to these bytes by tasks are scheduling points.
-fn watch(address: u64, len: usize) {
-    for word in (address & !7..address.saturating_add(len as u64)).step_by(8) {
-        if !learned_points::is_watched(word) && access::are_on() {
-            root().learned.borrow().find_watched(word);
-        }
-    }
-}
-
 /// The part of a role's text that is its site.
 fn site_text(role: &str) -> &str {
     role.split_once('@').map_or(role, |(_, site)| site)
-}
-
-impl Prepared {
-    /// Whether a role is open to a task.
-    fn takes(&self, predicate: usize, role: usize, number: u16) -> bool {
-        let task = &world().tasks[usize::from(number)];
-        match &self.threads[predicate][role] {
-            Thread::Any => true,
-            Thread::Number(wanted) => *wanted == number,
-            Thread::Named(name, functions) => {
-                let own = task.name.get();
-                let len = own.iter().position(|&byte| byte == 0).unwrap_or(own.len());
-                own[..len] == *name.as_bytes() || functions.contains(&task.start.get())
-            }
-        }
-    }
-
-    /// The place of a task among those of a role, if it is at that role's site.
-    fn place(&self, predicate: usize, role: usize, number: u16) -> Option<usize> {
-        let task = &world().tasks[usize::from(number)];
-        if self.predicates[predicate].purpose.counts() {
-            let mut sites = self.sites.iter().take(MOST_PASSED).enumerate();
-            let passed = task.passed.get();
-            let of = sites.find_map(|(at, site)| {
-                let is_there = passed >> at & 1 != 0;
-                let mut roles = site.roles.iter().filter(|_| is_there);
-                roles.find(|&&(one, other, _)| (one, other) == (predicate, role))
-            })?;
-            return self.takes(predicate, role, number).then_some(of.2);
-        }
-        // A task that left its site by a handler or a jump has another operation.
-        let site = task.at_site.get().checked_sub(1)?;
-        if task.operation.get() != Operation::Depart {
-            return None;
-        }
-        let roles = &self.sites[site as usize].roles;
-        let of = roles.iter().find(|&&(one, other, _)| (one, other) == (predicate, role))?;
-        self.takes(predicate, role, number).then_some(of.2)
-    }
-
-    /// The tasks in the roles with which the value of the code is true, or false, as `wanted`.
-    fn assigned(&self, predicate: usize, code: &[u8], wanted: bool) -> Option<[u16; MOST_ROLES]> {
-        let mut chosen = [0; MOST_ROLES];
-        let mut left = MOST_ASSIGNMENTS;
-        let found = self.assign(predicate, 0, &mut chosen, &mut left, (code, wanted));
-        if !found && left == 0 {
-            access::note_gap(InstrumentationGap::Assignments);
-        }
-        found.then_some(chosen)
-    }
-
-    /// Assigns tasks to the roles from `role` on so that the code has the wanted value; whether that
-    /// is possible.
-    fn assign(
-        &self,
-        predicate: usize,
-        role: usize,
-        chosen: &mut [u16; MOST_ROLES],
-        left: &mut u32,
-        value: (&[u8], bool),
-    ) -> bool {
-        let roles = &self.predicates[predicate].roles;
-        if role == roles.len() {
-            let holds = *left > 0 && self.holds(predicate, chosen, value);
-            *left = left.saturating_sub(1);
-            return holds;
-        }
-        let world = world();
-        // Equal roles without a name in the condition are taken in the order of the tasks.
-        let after = match role.checked_sub(1) {
-            // A predicate that counts executions distinguishes its first role.
-            Some(last)
-                if roles[last] == roles[role]
-                    && (last > 0 || !self.predicates[predicate].purpose.counts())
-                    && !self.names(predicate, role) =>
-            {
-                Some(chosen[last])
-            }
-            _ => None,
-        };
-        for number in world.alive().filter(|&number| after.is_none_or(|after| number > after)) {
-            if *left == 0 {
-                return false;
-            }
-            if chosen[..role].contains(&number) || self.place(predicate, role, number).is_none() {
-                continue;
-            }
-            chosen[role] = number;
-            if self.assign(predicate, role + 1, chosen, left, value) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Whether the condition reads a variable of a role equal to this one.
-    fn names(&self, predicate: usize, role: usize) -> bool {
-        let of = &self.predicates[predicate];
-        of.slots.iter().any(|slot| {
-            matches!(slot, Slot::Local { role: other, .. }
-                if of.roles.get(usize::from(*other)) == Some(&of.roles[role]))
-        })
-    }
-
-    /// Whether the code has the wanted value with these tasks in the roles. Code that cannot be
-    /// evaluated, since it reads memory that is not mapped or divides by zero, is neither true nor
-    /// false.
-    fn holds(
-        &self,
-        predicate: usize,
-        chosen: &[u16; MOST_ROLES],
-        (code, wanted): (&[u8], bool),
-    ) -> bool {
-        let of = &self.predicates[predicate];
-        if code.is_empty() {
-            return true;
-        }
-        let slot = |slot: usize| match of.slots.get(slot)? {
-            Slot::Base(_) => self.bases[predicate].get(slot).copied(),
-            Slot::Local { role, code } => {
-                let number = chosen[usize::from(*role)];
-                if of.purpose.counts() {
-                    return self.slot_at_arrival(predicate, slot, number)?.get();
-                }
-                let place = self.place(predicate, usize::from(*role), number)?;
-                self.local(code.get(place)?, &world().tasks[usize::from(number)], number)
-            }
-        };
-        let read = |address: u64, bytes: &mut [u8]| {
-            watch(address, bytes.len());
-            self.read(address, bytes)
-        };
-        agent_expression::evaluate(code, &slot, &read).is_some_and(|value| (value != 0) == wanted)
-    }
-
-    /// The value of a slot's code for a task at a site.
-    fn local(&self, code: &[u8], task: &Task, number: u16) -> Option<u64> {
-        let saved = task.probed.get();
-        let registers = |register: usize| {
-            if let Some(&at) = ENCODED.get(register) {
-                // SAFETY: the task is parked at a probe, or runs in its stub, which saved the
-                // sixteen registers there, on the task's stack.
-                return (saved != 0).then(|| unsafe { *(saved as *const u64).add(at) });
-            }
-            match register as u16 {
-                register::THREAD_POINTER => Some(task.block.get()),
-                register::TASK => Some(number.into()),
-                _ => None,
-            }
-        };
-        let read = |address: u64, bytes: &mut [u8]| self.read(address, bytes);
-        agent_expression::evaluate(code, &registers, &read)
-    }
-
-    /// Reads the program's memory; false if it is not mapped.
-    fn read(&self, address: u64, bytes: &mut [u8]) -> bool {
-        let Some(end) = address.checked_add(bytes.len() as u64) else { return false };
-        let within = |&(low, high): &(u64, u64)| low <= address && end <= high;
-        if !self.variables.iter().any(within) && !within(&arena::used()) {
-            return raw::read(address, bytes);
-        }
-        // SAFETY: the range is in a writable segment of a module or in the used part of the heap,
-        // which are mapped.
-        unsafe {
-            std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len());
-        }
-        true
-    }
 }

@@ -229,6 +229,7 @@ pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
     task.site.set(site);
     task.frames.set(if root().frames.get() { identity::around() } else { 0 });
     task.set_gate(gate);
+    predicates::follows(task, operation);
     // SAFETY: the caller runs on a fiber (interposers check `on_fiber` first), and the slot for the
     // stack pointer belongs to the running task.
     unsafe { switch::heddle_point(task.sp.as_ptr()) }

@@ -183,6 +183,9 @@ pub(crate) struct Task {
     /// The sites at which it arrived since its last operation, one bit each, for predicates that count
     /// executions.
     pub(crate) passed: Cell<u64>,
+    /// The sites at which it was when it executed its last step: it is still there if the next one belongs to
+    /// the same operation.
+    pub(crate) passing: Cell<u64>,
     /// The address of the condition variable or futex word at which it waits to be woken, or 0.
     pub(crate) waits_on: Cell<u64>,
     /// The size of the memory that the pending access touches, in bytes from its object on.
@@ -302,6 +305,7 @@ impl Task {
         at_site: Cell::new(0),
         worth: Cell::new(false),
         passed: Cell::new(0),
+        passing: Cell::new(0),
         waits_on: Cell::new(0),
         wait_bits: Cell::new(0),
         wait_order: Cell::new(0),
@@ -421,6 +425,7 @@ impl Task {
             at_site,
             worth,
             passed,
+            passing,
             waits_on,
             second,
             word_identity,
@@ -485,6 +490,7 @@ impl Task {
         self.at_site.set(at_site.get());
         self.worth.set(worth.get());
         self.passed.set(passed.get());
+        self.passing.set(passing.get());
         self.waits_on.set(waits_on.get());
         self.second.set(second.get());
         self.word_identity.set(word_identity.get());

@@ -22,10 +22,11 @@ use crate::shrink::{Refused, reproduce};
 use crate::{Error, Target};
 use find::{Candidates, candidates, minimise};
 use relevance::Relevance;
+use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::Granularity;
-use traces::predicate::{MOST, Predicate, Purpose};
+use traces::predicate::{MOST_NOTED, MOST_PLACES, Predicate, Purpose};
 use traces::report::ThroughReport;
 use traces::wire::Plan;
 use traces::{Choice, FailureKind, Trace};
@@ -198,6 +199,20 @@ impl sites::Code for Compiler {
     }
 }
 
+/// How many of the predicates can be counted in one search: starting the program costs more than the
+/// executions.
+fn together(predicates: &[(Proposal, Predicate)]) -> usize {
+    let mut sites = HashSet::new();
+    let fits = |(_, predicate): &&(Proposal, Predicate)| {
+        let places = predicate.roles.iter().flat_map(|role| {
+            role.places.iter().map(|place| (place.module.as_str(), place.offset, role.before_write))
+        });
+        sites.extend(places.map(|(module, offset, write)| (module.to_owned(), offset, write)));
+        sites.len() <= MOST_PLACES
+    };
+    predicates.iter().take(MOST_NOTED).take_while(fits).count().max(1)
+}
+
 /// Runs executions of the program.
 struct Experiment<'a> {
     runner: &'a Runner,
@@ -268,7 +283,10 @@ impl Experiment<'_> {
         steps: u64,
     ) -> Result<Vec<(Proposal, Counts)>, Refused> {
         let mut counted = Vec::new();
-        for some in self.compiled(proposals).chunks(MOST) {
+        let compiled = self.compiled(proposals);
+        let mut rest = &compiled[..];
+        while !rest.is_empty() {
+            let some = rest.split_off(..together(rest)).unwrap_or_default();
             if self.interrupt.load(Relaxed) {
                 break;
             }

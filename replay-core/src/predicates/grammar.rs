@@ -18,7 +18,7 @@ impl Wrong {
 }
 
 /// Where a task is to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum SiteText {
     /// A line of a file.
     Line(String, u32),

@@ -1,6 +1,7 @@
 //! Concurrent predicates (`--when`) and conditions that are watched (`--always`, `--never`): parses,
 //! checks and compiles them for a program.
 
+mod calls;
 mod condition;
 mod grammar;
 mod nearest;
@@ -16,7 +17,7 @@ use crate::{Error, SearchOptions, StrategyChoice, Target};
 use grammar::{Parts, RoleText, Wrong};
 use nearest::{nearest, offer};
 pub(crate) use scalars::Scalar;
-use sites::CodeModule;
+use sites::{CodeModule, Resolved};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use traces::Execution;
@@ -61,22 +62,36 @@ pub fn compile(
     for (purpose, text) in texts() {
         parse(text, purpose).map_err(|wrong| shown(text, purpose, wrong))?;
     }
+    let bare = |text: &str| text.split_whitespace().collect::<String>();
+    // At sites that no thread reaches, or after the end of what is watched, nothing breaks either.
+    let opposite = |text: &&String| {
+        let is_lasting = !text.contains('@') && !text.contains(" until ");
+        is_lasting && options.always.iter().any(|other| bare(other) == bare(text))
+    };
+    if let Some(text) = options.never.iter().find(opposite) {
+        let what = "--always says the opposite, so every execution breaks one of the two";
+        let wrong = Wrong { at: 0, what: what.to_owned() };
+        return Err(shown(text, Purpose::Never, wrong));
+    }
     let Some(program) = Program::of(target, options, option(first), interrupt)? else {
         return Ok(options.clone());
     };
-    let Program { modules, threads } = program;
     let mut predicates = Vec::new();
     for (purpose, text) in texts() {
-        let one = predicate(text, purpose, &modules, &threads);
+        let one = predicate(text, purpose, &program);
         predicates.push(one.map_err(|wrong| shown(text, purpose, wrong))?);
     }
     Ok(SearchOptions { predicates, ..options.clone() })
 }
 
+/// What the path of the runtime contains, whose functions are no part of the program.
+const RUNTIME: &str = "/heddle-runtime-";
+
 /// What predicates refer to: the program's modules and the names of its threads.
 struct Program {
     modules: Vec<CodeModule>,
     threads: Vec<String>,
+    sites: Resolved,
 }
 
 impl Program {
@@ -114,8 +129,9 @@ impl Program {
         let open = |(number, module): (usize, &traces::Module)| {
             // The dynamic loader has no name for the main program.
             let name = if number == 0 { String::new() } else { module.path.clone() };
-            let is_own = number == 0
-                || !["/lib", "/usr/lib", "["].iter().any(|it| module.path.starts_with(it));
+            let is_runtime = module.path.contains(RUNTIME);
+            let is_system = ["/lib", "/usr/lib", "["].iter().any(|it| module.path.starts_with(it));
+            let is_own = number == 0 || !is_runtime && !is_system;
             let image = Image::open(Path::new(&module.path)).filter(|_| is_own)?;
             Some(CodeModule::new(name, image))
         };
@@ -127,7 +143,7 @@ impl Program {
             .flat_map(|task| [task.name.clone(), task.function.clone()])
             .filter(|name| !name.is_empty())
             .collect();
-        Program { modules, threads }
+        Program { modules, threads, sites: Resolved::default() }
     }
 }
 
@@ -157,7 +173,7 @@ impl Compiler {
 
     /// The predicate; none if it is invalid for the program.
     pub(crate) fn compile(&self, text: &str, purpose: Purpose) -> Option<Predicate> {
-        predicate(text, purpose, &self.0.modules, &self.0.threads).ok()
+        predicate(text, purpose, &self.0).ok()
     }
 }
 
@@ -205,18 +221,14 @@ fn number(thread: &str) -> Option<u16> {
     }
 }
 
-fn predicate(
-    text: &str,
-    purpose: Purpose,
-    modules: &[CodeModule],
-    threads: &[String],
-) -> Result<Predicate, Wrong> {
+fn predicate(text: &str, purpose: Purpose, program: &Program) -> Result<Predicate, Wrong> {
+    let Program { modules, threads, sites: resolved } = program;
     let parts = parse(text, purpose)?;
     let mut sites = Vec::new();
     let mut matches = Vec::new();
     for role in &parts.roles {
         let thread = thread(role, modules, threads)?;
-        let places = sites::resolve(role, modules)?;
+        let places = resolved.resolve(role, modules)?;
         for _ in 0..role.count {
             matches.push((thread.clone(), text[role.span.clone()].to_owned(), role.write));
             sites.push(RoleSite { thread: role.thread.clone(), places: places.clone() });
@@ -245,6 +257,14 @@ fn predicate(
         if let Some(useless) = useless {
             return Wrong::new(at, useless);
         }
+        if let Some(Wrong { at, what }) = compiled.contradiction {
+            let so = match purpose {
+                Purpose::Always => "so every execution breaks the condition",
+                Purpose::Never => "so nothing can break the condition",
+                _ => "so the predicate can never hold",
+            };
+            return Wrong::new(at, format!("{what}, {so}"));
+        }
         code = compiled.code;
         // A thread waits at a site for what is sought; the opposite of a condition has no such parts.
         if purpose != Purpose::Always {
@@ -260,7 +280,9 @@ fn predicate(
     let roles = matches.into_iter().zip(&sites).zip(own).map(|((role, site), own)| {
         let (thread, text, before_write) = role;
         let places = site.places.iter().map(|place| place.at.clone()).collect();
-        Role { text, thread, places, own, before_write }
+        let counted = site.places.iter().filter(|_| purpose.counts());
+        let extents = counted.map(|place| place.extent(modules)).collect();
+        Role { text, thread, places, own, before_write, extents }
     });
     let roles = roles.collect();
     let text = match purpose {

@@ -1,9 +1,9 @@
 //! The variables with one value each that a condition may name: integers, enumerations, pointers, and those
 //! within structures.
 
-use super::{Compiler, grammar, sites};
+use super::{Compiler, grammar};
 use crate::symbols::Image;
-use crate::symbols::typed::{PlaceCode, Shape, TypeId};
+use crate::symbols::typed::{Shape, TypeId};
 use std::sync::Arc;
 
 /// How deep members of structures are followed.
@@ -25,14 +25,13 @@ impl Compiler {
     pub(crate) fn locals(&self, site: &str) -> Vec<Scalar> {
         let Ok(parts) = grammar::parse(site) else { return Vec::new() };
         let Some(role) = parts.roles.first() else { return Vec::new() };
-        let Ok(places) = sites::resolve(role, &self.0.modules) else { return Vec::new() };
+        let Ok(places) = self.0.sites.resolve(role, &self.0.modules) else { return Vec::new() };
         let mut found: Option<Vec<Scalar>> = None;
         for place in &places {
             let mut here = Vec::new();
-            for (name, kind, code) in place.image.typed_locals(place.at.offset) {
-                let is_known: Option<PlaceCode> = code;
-                if is_known.is_some() {
-                    add(&place.image, &name, kind, DEEPEST, &mut here);
+            for (name, kind, code) in place.image.typed_locals(place.at.offset).iter() {
+                if code.is_some() {
+                    add(&place.image, name, *kind, DEEPEST, &mut here);
                 }
             }
             found = Some(match found {
@@ -82,6 +81,8 @@ fn add(image: &Arc<Image>, name: &str, kind: TypeId, depth: usize, all: &mut Vec
         Shape::Record(_) if described.name.to_ascii_lowercase().contains("atomic") => {
             all.push(scalar(false))
         }
+        // A condition compares a smart pointer by its name, too.
+        Shape::Record(_) if is_smart_pointer(&described.name) => all.push(scalar(true)),
         Shape::Record(_) => members(kind, "."),
         Shape::Pointer { .. }
         | Shape::Float
@@ -89,4 +90,10 @@ fn add(image: &Arc<Image>, name: &str, kind: TypeId, depth: usize, all: &mut Vec
         | Shape::Variants { .. }
         | Shape::Other => {}
     }
+}
+
+/// Whether a type is `unique_ptr` or `shared_ptr`, by its name.
+fn is_smart_pointer(name: &str) -> bool {
+    let bare = name.split('<').next().unwrap_or_default();
+    matches!(bare.rsplit("::").next(), Some("unique_ptr" | "shared_ptr"))
 }

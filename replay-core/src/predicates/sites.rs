@@ -1,14 +1,16 @@
 //! Sites: which instructions a line or a function means.
 
+use super::calls;
 use super::grammar::{RoleText, SiteText, Wrong};
 use super::nearest::{nearest, offer};
 use super::writes;
 use crate::symbols::typed::{PlaceCode, StaticVariable};
 use crate::symbols::{Image, InlinedCall, is_library};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
-use traces::predicate::CodeAddress;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use traces::predicate::{self, CodeAddress, CodeRange, Extent};
 
 /// A module of the program: its file, and its name for the dynamic loader (empty for the program).
 pub(super) struct CodeModule {
@@ -16,8 +18,8 @@ pub(super) struct CodeModule {
     pub(super) image: Arc<Image>,
     /// Its variables with static storage.
     pub(super) statics: Vec<(String, StaticVariable)>,
-    rows: OnceLock<Vec<Row>>,
-    inlined: OnceLock<Vec<InlinedCall>>,
+    rows: OnceLock<BTreeMap<String, Vec<Row>>>,
+    inlined: OnceLock<BTreeMap<String, Vec<InlinedCall>>>,
 }
 
 impl CodeModule {
@@ -26,17 +28,26 @@ impl CodeModule {
         CodeModule { name, image, statics, rows: OnceLock::new(), inlined: OnceLock::new() }
     }
 
-    /// The rows of its line tables.
-    fn rows(&self) -> &[Row] {
+    /// The rows of its line tables, by their source files.
+    fn rows(&self) -> &BTreeMap<String, Vec<Row>> {
         self.rows.get_or_init(|| {
-            let all = self.image.line_rows(0, u64::MAX).into_iter();
-            all.map(|(start, len, path, line)| Row { start, len, path, line }).collect()
+            let mut all: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+            for (start, len, path, line) in self.image.line_rows(0, u64::MAX) {
+                all.entry(path).or_default().push(Row { start, len, line });
+            }
+            all
         })
     }
 
-    /// The code of functions that were inlined into the program's own source.
-    fn inlined(&self) -> &[InlinedCall] {
-        self.inlined.get_or_init(|| self.image.inlined(&|file| !is_library(file)))
+    /// The code of functions that were inlined into the program's own source, by the files of the calls.
+    fn inlined(&self) -> &BTreeMap<String, Vec<InlinedCall>> {
+        self.inlined.get_or_init(|| {
+            let mut all: BTreeMap<String, Vec<InlinedCall>> = BTreeMap::new();
+            for call in self.image.inlined(&|file| !is_library(file)) {
+                all.entry(call.file.clone()).or_default().push(call);
+            }
+            all
+        })
     }
 }
 
@@ -47,13 +58,46 @@ pub(super) struct SiteAddress {
     pub(super) image: Arc<Image>,
     /// Its source file.
     pub(super) file: String,
+    /// Its line; none if it is the beginning of a function.
+    line: Option<u32>,
+    /// Which operations belong to the line, once that was asked.
+    extent: Arc<OnceLock<Extent>>,
 }
+
+impl SiteAddress {
+    /// Which operations belong to its line.
+    pub(super) fn extent(&self, modules: &[CodeModule]) -> Extent {
+        self.extent.get_or_init(|| extent(self, modules)).clone()
+    }
+}
+
+/// The instructions of the sites that were resolved so far: many predicates have the same ones.
+#[derive(Default)]
+pub(super) struct Resolved(Mutex<HashMap<(SiteText, bool), Vec<SiteAddress>>>);
 
 /// `endbr64`, the first instruction of a function that is called indirectly.
 const MARK: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
-/// The instructions that a site means.
-pub(super) fn resolve(role: &RoleText, modules: &[CodeModule]) -> Result<Vec<SiteAddress>, Wrong> {
+impl Resolved {
+    /// The instructions that a site means.
+    pub(super) fn resolve(
+        &self,
+        role: &RoleText,
+        modules: &[CodeModule],
+    ) -> Result<Vec<SiteAddress>, Wrong> {
+        let key = (role.site.clone(), role.write);
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(places) = known {
+            return Ok(places);
+        }
+        let places = resolve(role, modules)?;
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(key, places.clone());
+        Ok(places)
+    }
+}
+
+fn resolve(role: &RoleText, modules: &[CodeModule]) -> Result<Vec<SiteAddress>, Wrong> {
     match &role.site {
         SiteText::Line(file, line) => of_line(role, file, *line, modules),
         SiteText::Containing(file, text) => {
@@ -71,18 +115,32 @@ fn is_called(path: &str, file: &str) -> bool {
 }
 
 /// A row of a line table: instructions of one line.
-struct Row {
-    start: u64,
-    len: u64,
-    path: String,
-    line: u32,
+pub(super) struct Row {
+    pub(super) start: u64,
+    pub(super) len: u64,
+    pub(super) line: u32,
 }
 
-/// The rows of the line tables of a source file, with the numbers of their modules.
-fn rows<'a>(file: &'a str, modules: &'a [CodeModule]) -> impl Iterator<Item = (usize, &'a Row)> {
-    let all = modules.iter().enumerate();
-    let all = all.flat_map(|(number, module)| module.rows().iter().map(move |row| (number, row)));
-    all.filter(move |(_, row)| is_called(&row.path, file))
+/// The rows of the line tables of a source file, with the numbers of their modules and the file's path.
+fn rows<'a>(
+    file: &'a str,
+    modules: &'a [CodeModule],
+) -> impl Iterator<Item = (usize, &'a str, &'a Row)> {
+    modules.iter().enumerate().flat_map(move |(number, module)| {
+        let of_file = module.rows().iter().filter(move |(path, _)| is_called(path, file));
+        of_file.flat_map(move |(path, rows)| rows.iter().map(move |row| (number, &**path, row)))
+    })
+}
+
+/// The inlined code of calls in a source file, with the numbers of their modules.
+fn inlined<'a>(
+    file: &'a str,
+    modules: &'a [CodeModule],
+) -> impl Iterator<Item = (usize, &'a InlinedCall)> {
+    modules.iter().enumerate().flat_map(move |(number, module)| {
+        let of_file = module.inlined().iter().filter(move |(path, _)| is_called(path, file));
+        of_file.flat_map(move |(_, calls)| calls.iter().map(move |call| (number, call)))
+    })
 }
 
 fn of_line(
@@ -91,44 +149,24 @@ fn of_line(
     line: u32,
     modules: &[CodeModule],
 ) -> Result<Vec<SiteAddress>, Wrong> {
-    let rows: Vec<(usize, &Row)> = rows(file, modules).collect();
+    let rows: Vec<(usize, &str, &Row)> = rows(file, modules).collect();
     if rows.is_empty() {
         return Wrong::new(role.site_at, no_file(file, modules));
     }
-    // The first instruction of the line in each function and each inlined copy of one.
+    // The line's code in each function and each inlined copy of one.
     let mut first: BTreeMap<(usize, u64, Vec<String>), (u64, String)> = BTreeMap::new();
-    let mut has_code = false;
-    for (module, row) in rows.iter().filter(|(_, row)| row.line == line) {
-        let image = &modules[*module].image;
-        has_code = true;
+    for LineCode { module, path, range, names } in code_of_line(file, line, modules) {
+        let image = &modules[module].image;
         let at = match role.write {
-            false => row.start,
-            true => match writes::first(image, row.start..row.start + row.len) {
+            false => range.start,
+            true => match writes::first(image, range) {
                 Some(at) => at,
                 None => continue,
             },
         };
         let function = image.function_range(at).map_or(at, |range| range.start);
-        let key = (*module, function, image.function_names(row.start));
-        let known = first.entry(key).or_insert((at, row.path.clone()));
+        let known = first.entry((module, function, names)).or_insert((at, path));
         known.0 = known.0.min(at);
-    }
-    // All code of the line may be that of inlined functions, which has rows of their files.
-    for (number, module) in modules.iter().enumerate().filter(|_| !has_code) {
-        let of_line = |call: &&InlinedCall| call.line == line && is_called(&call.file, file);
-        for call in module.inlined().iter().filter(of_line) {
-            let at = match role.write {
-                false => call.code.start,
-                true => match writes::first(&module.image, call.code.clone()) {
-                    Some(at) => at,
-                    None => continue,
-                },
-            };
-            let function = module.image.function_range(at).map_or(at, |range| range.start);
-            let callers = call.callers.iter().cloned().map(Option::unwrap_or_default).collect();
-            let known = first.entry((number, function, callers)).or_insert((at, call.file.clone()));
-            known.0 = known.0.min(at);
-        }
     }
     // Only what does not write is missing where the line has code.
     if first.is_empty() && is_there(file, line, modules) {
@@ -152,7 +190,7 @@ fn of_line(
     }
     if first.is_empty() {
         let lines: BTreeSet<u32> =
-            rows.iter().map(|(_, row)| row.line).filter(|&line| line > 0).collect();
+            rows.iter().map(|(.., row)| row.line).filter(|&line| line > 0).collect();
         let before = lines.range(..line).next_back();
         let after = lines.range(line..).next();
         let near: Vec<String> = before.into_iter().chain(after).map(u32::to_string).collect();
@@ -166,28 +204,58 @@ fn of_line(
         );
     }
     let place = |((module, ..), (offset, file)): (&(usize, u64, Vec<String>), &(u64, String))| {
-        place(&modules[*module], *offset, file.clone())
+        let line = Some(line).filter(|_| !role.write);
+        place(&modules[*module], *offset, file.clone(), line)
     };
     Ok(first.iter().map(place).collect())
 }
 
 /// Whether a line has code.
 fn is_there(file: &str, line: u32, modules: &[CodeModule]) -> bool {
-    rows(file, modules).any(|(_, row)| row.line == line)
-        || modules
-            .iter()
-            .flat_map(CodeModule::inlined)
-            .any(|call| call.line == line && is_called(&call.file, file))
+    rows(file, modules).any(|(.., row)| row.line == line)
+        || inlined(file, modules).any(|(_, call)| call.line == line)
+}
+
+/// Some code of a line.
+struct LineCode {
+    /// The number of its module.
+    module: usize,
+    /// The path of the source file.
+    path: String,
+    range: Range<u64>,
+    /// The names of the function that contains the line, and of those into which that was inlined.
+    names: Vec<String>,
+}
+
+/// The code of a line: its own, and that of library functions that were inlined into it, which has rows of
+/// their files.
+fn code_of_line(file: &str, line: u32, modules: &[CodeModule]) -> Vec<LineCode> {
+    let own = rows(file, modules).filter(|(.., row)| row.line == line);
+    let own = own.map(|(module, path, row)| LineCode {
+        module,
+        path: path.to_owned(),
+        range: row.start..row.start + row.len,
+        names: modules[module].image.function_names(row.start),
+    });
+    let mut all: Vec<LineCode> = own.collect();
+    // A line that only calls functions with separate lines begins where the first of them does.
+    let has_own = !all.is_empty();
+    for (module, call) in inlined(file, modules) {
+        if call.line == line && (call.is_innermost || !has_own) {
+            let mut names = modules[module].image.function_names(call.code.start);
+            names.drain(..names.len().saturating_sub(call.callers));
+            let (path, range) = (call.file.clone(), call.code.clone());
+            all.push(LineCode { module, path, range, names });
+        }
+    }
+    all
 }
 
 /// The next line with code in the function that contains a line.
 pub(super) fn line_after(path: &str, line: u32, modules: &[CodeModule]) -> Option<u32> {
-    let inlined = modules.iter().enumerate().flat_map(|(number, module)| {
-        let of_file = module.inlined().iter().filter(|call| is_called(&call.file, path));
-        of_file.map(move |call| (number, call.code.start, call.line))
-    });
+    let inlined = inlined(path, modules).map(|(module, call)| (module, call.code.start, call.line));
     let all: Vec<(usize, u64, u32)> = rows(path, modules)
-        .map(|(module, row)| (module, row.start, row.line))
+        .map(|(module, _, row)| (module, row.start, row.line))
         .chain(inlined)
         .collect();
     let &(module, start, _) = all.iter().find(|(.., other)| *other == line)?;
@@ -198,21 +266,70 @@ pub(super) fn line_after(path: &str, line: u32, modules: &[CodeModule]) -> Optio
 
 /// Whether a line executes something before its first write.
 pub(super) fn writes_behind(path: &str, line: u32, modules: &[CodeModule]) -> bool {
-    let mut of_line = rows(path, modules).filter(|(_, row)| row.line == line);
-    of_line.any(|(module, row)| {
-        writes::is_behind(&modules[module].image, row.start..row.start + row.len)
+    let code = code_of_line(path, line, modules);
+    code.iter().any(|one| {
+        let image = &modules[one.module].image;
+        let same = |other: &&LineCode| (other.module, &other.names) == (one.module, &one.names);
+        let begins = code.iter().filter(same).map(|other| other.range.start).min();
+        writes::first(image, one.range.clone()).is_some_and(|write| Some(write) > begins)
+            || writes::is_behind(image, one.range.clone())
     })
 }
 
-fn place(module: &CodeModule, offset: u64, file: String) -> SiteAddress {
+/// Which operations belong to the line of a place. A function that the program itself defines has
+/// separate lines, so calls of such functions are left out.
+fn extent(place: &SiteAddress, modules: &[CodeModule]) -> Extent {
+    let of_place = |module: &&CodeModule| module.name == place.at.module;
+    let Some((line, module)) = place.line.zip(modules.iter().find(of_place)) else {
+        return Extent::default();
+    };
+    let Some(function) = place.image.function_range(place.at.offset) else {
+        return Extent::default();
+    };
+    let is_within = |code: &Range<u64>| function.contains(&code.start) && code.start < code.end;
+    let relative = |code: &Range<u64>| CodeRange {
+        distance: code.start.wrapping_sub(place.at.offset).cast_signed(),
+        len: code.end - code.start,
+    };
+    let mut calls: Vec<&(u32, Option<String>)> = Vec::new();
+    let mut code = Vec::new();
+    for call in module.inlined().get(&place.file).into_iter().flatten() {
+        if call.is_innermost && call.line == line && is_within(&call.code) {
+            let known = calls.iter().position(|&called| *called == call.called);
+            let number = known.unwrap_or_else(|| {
+                calls.push(&call.called);
+                calls.len() - 1
+            });
+            let call_number = number as u32 + 1;
+            code.push(predicate::LineCode { range: relative(&call.code), call: call_number });
+        }
+    }
+    let is_own = |target: u64| {
+        let rows = module.image.line_rows(target, target + 1);
+        rows.first().is_some_and(|(_, _, file, _)| !is_library(file))
+    };
+    let rows = module.rows().get(&place.file).into_iter().flatten();
+    for row in rows.filter(|row| row.line == line) {
+        let row = row.start..row.start + row.len;
+        if is_within(&row) {
+            let parts = calls::without(&module.image, row, &is_own);
+            let part = |part| predicate::LineCode { range: relative(part), call: 0 };
+            code.extend(parts.iter().map(part));
+        }
+    }
+    Extent { code, function: relative(&function) }
+}
+
+fn place(module: &CodeModule, offset: u64, file: String, line: Option<u32>) -> SiteAddress {
     let at = CodeAddress { module: module.name.clone(), offset };
-    SiteAddress { at, image: Arc::clone(&module.image), file }
+    let image = Arc::clone(&module.image);
+    SiteAddress { at, image, file, line, extent: Arc::default() }
 }
 
 fn no_file(file: &str, modules: &[CodeModule]) -> String {
     let mut names = BTreeSet::new();
     for module in modules {
-        for Row { path, .. } in module.rows() {
+        for path in module.rows().keys() {
             let name = Path::new(path).file_name().unwrap_or_default();
             names.insert(name.to_string_lossy().into_owned());
         }
@@ -235,7 +352,7 @@ fn line_of_text(
     text: &str,
     modules: &[CodeModule],
 ) -> Result<u32, Wrong> {
-    let paths: BTreeSet<String> = rows(file, modules).map(|(_, row)| row.path.clone()).collect();
+    let paths: BTreeSet<String> = rows(file, modules).map(|(_, path, _)| path.to_owned()).collect();
     if paths.is_empty() {
         return Wrong::new(role.site_at, no_file(file, modules));
     }
@@ -302,7 +419,7 @@ fn of_function(
         for range in image.functions_named(&|other| is_function(other, name)) {
             if range.start < range.end {
                 let (offset, file) = after_prologue(image, range);
-                places.push(place(module, offset, file));
+                places.push(place(module, offset, file, None));
             }
         }
         // Copies that were inlined elsewhere.
@@ -315,7 +432,7 @@ fn of_function(
             if is_inlined && last != Some(part.start) {
                 let file = image.line_rows(part.start, part.start + 1);
                 let file = file.into_iter().next().map_or_else(String::new, |row| row.2);
-                places.push(place(module, part.start, file));
+                places.push(place(module, part.start, file, None));
             }
             last = is_inlined.then_some(part.end);
         }
@@ -324,7 +441,7 @@ fn of_function(
         return Ok(places);
     }
     for module in modules {
-        for row in module.rows() {
+        for row in module.rows().values().flatten() {
             known.extend(module.image.function_names(row.start));
         }
     }

@@ -167,7 +167,7 @@ impl<'a> Scope<'a> {
         let mut locals = BTreeSet::new();
         for (number, role) in self.roles.iter().enumerate() {
             for place in &role.places {
-                for (local, ..) in place.image.typed_locals(place.at.offset) {
+                for (local, ..) in place.image.typed_locals(place.at.offset).iter() {
                     if local == name {
                         let thread = match role.thread.as_str() {
                             "*" => format!("${}", number + 1),
@@ -178,7 +178,7 @@ impl<'a> Scope<'a> {
                             format!("{name} is a local variable: write {thread}.{name}"),
                         );
                     }
-                    locals.insert(local);
+                    locals.insert(local.clone());
                 }
             }
         }
@@ -193,6 +193,21 @@ impl<'a> Scope<'a> {
                     ),
                     _ => format!("{name} is at no site of this predicate"),
                 },
+            );
+        }
+        if let [role, ..] = self.roles
+            && !super::sites::entries(name, self.modules).is_empty()
+        {
+            let thread = match role.thread.as_str() {
+                "*" => "$1",
+                thread => thread,
+            };
+            return Wrong::new(
+                at,
+                format!(
+                    "{name} is a function; a local variable belongs to a thread of the predicate: \
+                     write {thread} for {name}"
+                ),
             );
         }
         let statics =
@@ -317,7 +332,10 @@ pub(super) fn load(size: u64) -> Option<u8> {
 fn lines_with(place: &SiteAddress, name: &str) -> String {
     let Some(range) = place.image.function_range(place.at.offset) else { return String::new() };
     let mut lines = BTreeSet::new();
-    for (start, _, _, line) in place.image.line_rows(range.start, range.end) {
+    let here = place.image.line_rows(place.at.offset, place.at.offset + 1);
+    let here = here.first().map(|(.., line)| *line);
+    let rows = place.image.line_rows(range.start, range.end).into_iter();
+    for (start, _, _, line) in rows.filter(|(.., line)| Some(*line) != here) {
         let all = place.image.typed_locals(start);
         if all.iter().any(|(local, _, code)| local == name && code.is_some()) {
             lines.insert(line);

@@ -37,8 +37,13 @@ pub(crate) struct InlinedCall {
     pub(crate) file: String,
     /// The line of the call.
     pub(crate) line: u32,
-    /// The linkage names of the function with the call, and of those into which that was inlined.
-    pub(crate) callers: Vec<Option<String>>,
+    /// Whether the call is in the innermost source file for which was asked.
+    pub(crate) is_innermost: bool,
+    /// The call among others of its line: its column, and the linkage name of what is called.
+    pub(crate) called: (u32, Option<String>),
+    /// The number of functions that contain the call: the one with the line, and those into which that was
+    /// inlined.
+    pub(crate) callers: usize,
 }
 
 /// Pointers in static variables: the variable's address, the pointer within it, and the unit of its
@@ -355,13 +360,16 @@ impl Debug {
         let mut found = Vec::new();
         for code in lines {
             let frames = self.find(code.start);
+            let innermost = frames.iter().position(|frame| such(&frame.file));
             for (depth, frame) in frames.iter().enumerate().skip(1) {
                 if such(&frame.file) {
                     found.push(InlinedCall {
                         code: code.clone(),
                         file: frame.file.clone(),
                         line: frame.line,
-                        callers: frames[depth..].iter().map(|it| it.function.clone()).collect(),
+                        is_innermost: innermost == Some(depth),
+                        called: (frame.column, frames[depth - 1].function.clone()),
+                        callers: frames.len() - depth,
                     });
                 }
             }

@@ -25,7 +25,17 @@ pub struct Image {
     separate: OnceLock<Option<Arc<ElfFile>>>,
     /// The line tables; the inner option is none if they turned out to be unusable.
     debug: Mutex<Option<Option<Debug>>>,
+    /// The local variables at the addresses that were asked for.
+    locals: Mutex<HashMap<u64, Arc<[TypedLocal]>>>,
+    /// The descriptions of types that were asked for.
+    types: Mutex<HashMap<typed::TypeId, Option<typed::Described>>>,
 }
+
+/// A local variable: its name, its type, and where it is at an address.
+pub(crate) type TypedLocal = (String, typed::TypeId, Option<typed::PlaceCode>);
+
+/// The most addresses whose local variables are kept, and the most types.
+const MOST_KEPT: usize = 4096;
 
 impl Image {
     /// The image of a file, from the cache if the file has not changed.
@@ -47,6 +57,8 @@ impl Image {
             table: OnceLock::new(),
             separate: OnceLock::new(),
             debug: Mutex::new(None),
+            locals: Mutex::default(),
+            types: Mutex::default(),
         });
         cache.insert(path.to_owned(), Arc::clone(&image));
         Some(image)
@@ -197,18 +209,36 @@ impl Image {
 
     /// The local variables at an address of the file: name, type, and the code that computes where
     /// each is, if the compiler stores it there. Those of inner scopes come last.
-    pub(crate) fn typed_locals(
-        &self,
-        address: u64,
-    ) -> Vec<(String, typed::TypeId, Option<typed::PlaceCode>)> {
+    pub(crate) fn typed_locals(&self, address: u64) -> Arc<[TypedLocal]> {
+        let known =
+            self.locals.lock().unwrap_or_else(PoisonError::into_inner).get(&address).cloned();
+        if let Some(known) = known {
+            return known;
+        }
         let row = self.row(address);
         let all = self.ask(|debug| debug.typed_locals(address, row.as_ref().map(|row| &row.cfa)));
-        all.into_iter().map(|local| (local.name, local.kind, local.place)).collect()
+        let all: Arc<[TypedLocal]> =
+            all.into_iter().map(|local| (local.name, local.kind, local.place)).collect();
+        let mut locals = self.locals.lock().unwrap_or_else(PoisonError::into_inner);
+        if locals.len() >= MOST_KEPT {
+            locals.clear();
+        }
+        locals.insert(address, Arc::clone(&all));
+        all
     }
 
     /// The description of a type.
     pub(crate) fn describe(&self, kind: typed::TypeId) -> Option<typed::Described> {
-        self.ask(|debug| debug.describe(kind))
+        let known = self.types.lock().unwrap_or_else(PoisonError::into_inner).get(&kind).cloned();
+        known.unwrap_or_else(|| {
+            let described = self.ask(|debug| debug.describe(kind));
+            let mut types = self.types.lock().unwrap_or_else(PoisonError::into_inner);
+            if types.len() >= MOST_KEPT {
+                types.clear();
+            }
+            types.insert(kind, described.clone());
+            described
+        })
     }
 
     /// The type parameter of a generic type with this name.

@@ -386,13 +386,53 @@ pub(super) fn locals(
                 constant(&mut code, value);
                 return Some(PlaceCode::Value(code));
             }
-            let expression = location_at(unit, entry.attr_value(dw::DW_AT_location)?, address)?;
+            let location = entry.attr_value(dw::DW_AT_location)?;
+            let is_list =
+                !matches!(location, AttributeValue::Exprloc(_) | AttributeValue::Block(_));
+            let expression = location_at(unit, location, address)?;
+            if is_list && is_of_gcc(unit) && is_of_others(unit, expression) && is_scalar(unit, kind)
+            {
+                return None;
+            }
             let base = base.and_then(|base| location_at(unit, *base, address));
             translate(unit, expression, base.as_ref(), cfa)
         };
         found.push(LocalVariable { name, kind: (at, kind), place: place() });
     });
     found
+}
+
+/// Whether a location is memory to which a register other than the stack's points. In a list, gcc gives such a
+/// place to a variable whose value was read from there, as long as the thread itself writes nothing there;
+/// another thread may have written since. (A captured variable of a lambda is at a pointer in the closure, and
+/// its own location.)
+fn is_of_others(unit: UnitRef<'_, Slice>, expression: Expression<Slice>) -> bool {
+    const FRAME: [u16; 2] = [6, 7];
+    let (mut through_register, mut reads, mut is_value) = (false, false, false);
+    let mut operations = expression.operations(unit.encoding());
+    while let Ok(Some(operation)) = operations.next() {
+        match operation {
+            Op::RegisterOffset { register, .. } => through_register |= !FRAME.contains(&register.0),
+            Op::Deref { .. } => reads = true,
+            Op::StackValue => is_value = true,
+            _ => {}
+        }
+    }
+    through_register && reads == is_value
+}
+
+/// Whether gcc made the unit.
+fn is_of_gcc(unit: UnitRef<'_, Slice>) -> bool {
+    let root = unit.entry(unit.header.root_offset()).ok();
+    let producer = root.and_then(|root| root.attr_value(dw::DW_AT_producer));
+    let producer = producer.and_then(|producer| unit.attr_string(producer).ok());
+    producer.is_some_and(|producer| producer.to_string_lossy().starts_with("GNU "))
+}
+
+/// Whether a variable of this type fits in a register. Larger ones are passed by their address.
+fn is_scalar(unit: UnitRef<'_, Slice>, kind: UnitOffset) -> bool {
+    let shape = describe(unit, kind).map(|of| of.shape);
+    !matches!(shape, Some(Shape::Record(_) | Shape::Variants { .. } | Shape::Array { .. }))
 }
 
 /// Appends a constant.

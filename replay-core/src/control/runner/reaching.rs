@@ -8,7 +8,7 @@ use crate::{Error, Observer, Progress, SearchOptions, StrategyChoice, predicates
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::Learned;
-use traces::predicate::{MOST, Predicate};
+use traces::predicate::{MOST_NOTED, Predicate};
 use traces::report::{Bug, ThroughReport};
 use traces::wire::{Job, Plan, Reset};
 use traces::{FailureKind, Trace};
@@ -55,7 +55,7 @@ impl Runner {
         (most, most_steps): (u64, u64),
         interrupt: &AtomicBool,
     ) -> Result<Reaching, Error> {
-        let predicates = predicates[..predicates.len().min(MOST)].to_vec();
+        let predicates = predicates[..predicates.len().min(MOST_NOTED)].to_vec();
         let count = predicates.len();
         let options = SearchOptions { predicates, fail_on: vec![kind], ..self.options.clone() };
         let job = Job {

@@ -5,6 +5,7 @@
 //! Arithmetic follows the rules of C, whose results Rust's agree with where it does not panic.
 
 mod compiler;
+mod contradiction;
 mod emit;
 mod integers;
 mod library_types;
@@ -18,6 +19,7 @@ use super::grammar::Wrong;
 use super::variables::Scope;
 use crate::explain::source::Language;
 use compiler::Condition;
+use contradiction::Comparison;
 use tree_sitter::{Node, Parser};
 
 /// A compiled condition.
@@ -29,6 +31,8 @@ pub(super) struct Compiled {
     pub(super) own: Vec<Vec<Vec<u8>>>,
     /// The parts that read static variables only.
     pub(super) shared: Vec<Vec<u8>>,
+    /// Two of its parts exclude each other: which, at the second one.
+    pub(super) contradiction: Option<Wrong>,
 }
 
 /// Compiles a condition; `at` is its position in the predicate.
@@ -67,7 +71,9 @@ pub(super) fn compile(
     let fixed = fixed.map(|value| value != 0);
     let mut own = vec![Vec::new(); scope.roles.len()];
     let mut shared = Vec::new();
-    for part in conjuncts(inner) {
+    let parts = conjuncts(inner);
+    let contradiction = contradiction(&condition, &parts, scope);
+    for part in parts {
         let (code, roles) = condition.code(part, scope)?;
         match roles[..] {
             [] => shared.push(code),
@@ -75,7 +81,37 @@ pub(super) fn compile(
             _ => {}
         }
     }
-    Ok(Compiled { code, fixed, own, shared })
+    Ok(Compiled { code, fixed, own, shared, contradiction })
+}
+
+/// The first two parts that exclude each other.
+fn contradiction(
+    condition: &Condition<'_>,
+    parts: &[Node<'_>],
+    scope: &mut Scope<'_>,
+) -> Option<Wrong> {
+    let mut known: Vec<(Node<'_>, Comparison)> = Vec::new();
+    for &part in parts.iter().filter(|part| part.kind() == "binary_expression") {
+        let [left, sign, right] =
+            ["left", "operator", "right"].map(|name| part.child_by_field_name(name));
+        let (left, sign, right) = (left?, sign?, right?);
+        let mut side = |node| {
+            let code = condition.code(node, scope).ok();
+            let fixed = code.and_then(|(code, _)| {
+                traces::agent_expression::evaluate(&code, &|_| None, &|_, _| false)
+            });
+            (condition.of(node), fixed)
+        };
+        let (left, right) = (side(left), side(right));
+        let Some(one) = Comparison::new(left, sign.kind(), right) else { continue };
+        if let Some((other, _)) = known.iter().find(|(_, other)| other.contradicts(&one)) {
+            let [one, other] = [part, *other].map(|node| condition.of(node));
+            let what = format!("`{one}` excludes `{other}`");
+            return Some(Wrong { at: condition.position(part), what });
+        }
+        known.push((part, one));
+    }
+    None
 }
 
 /// The first node that the grammar could not parse.

@@ -77,6 +77,7 @@ fn header() -> impl Strategy<Value = Header> {
                 places: vec![CodeAddress { module: module.clone(), offset }],
                 own: vec![condition.clone()],
                 before_write: offset % 2 == 0,
+                extents: Vec::new(),
             }],
             slots: vec![Slot::Base(module), Slot::Local { role: 0, code: vec![local] }],
             condition: condition.clone(),
