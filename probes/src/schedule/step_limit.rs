@@ -24,6 +24,9 @@ const STORED_STEPS: u64 = 1_600_000;
 /// The least number of tasks that this limit is divided by.
 const STORED_TASKS: u64 = 4;
 
+/// How many times the steps of a beginning a round of learning has, of a program with long executions.
+const ROUND: u64 = 2;
+
 /// Called where the execution has as many steps as `next` of its allowance says: it may continue, or
 /// ends.
 #[cold]
@@ -71,7 +74,10 @@ fn beginning(root: &Root) -> Option<u64> {
     if root.beginning == 0 || root.is_checking() {
         None
     } else if root.is_learning() {
-        Some(long).filter(|&long| long < root.max_steps)
+        // Once that is known, later rounds need not be as long.
+        let is_known = learned_points::is_long();
+        let limit = if is_known { ROUND * root.beginning } else { long };
+        Some(limit).filter(|&limit| limit < root.max_steps)
     } else if learned_points::is_long() {
         let may_be_longer = root.strategy.borrow().may_be_longer();
         Some(allowance::beginning(root.beginning, root.search_number(), may_be_longer))

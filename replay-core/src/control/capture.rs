@@ -21,14 +21,19 @@ use traces::{
     Operation, Site, Step, TaskId, TaskRecord, TaskStack, TaskState, Trace, WaitEdge,
 };
 
-/// The error that main or a test of a Rust program returned: Rust's library prints it on a line of its own
+/// The error that main or a test of a Rust program returned: Rust's library prints it in a separate line
 /// before the process ends with a status that is not zero.
 fn returned_error(output: &[u8]) -> Option<String> {
     let output = String::from_utf8_lossy(output);
-    // The harness prints a general text of the same form for every such test.
+    // The harness prints a general text of the same form for every such test, and the test's name and dots
+    // before, on the same line.
     let own = |line: &&str| !line.contains("the test returned a termination value");
-    let line = output.lines().filter(|line| line.starts_with("Error: ")).filter(own).next_back()?;
-    Some(line.chars().take(LONGEST_ERROR).collect())
+    let error = |line: &'_ str| match line.split_once(" ... Error: ") {
+        Some((name, error)) if name.starts_with("test ") => Some(error.to_owned()),
+        _ => line.strip_prefix("Error: ").map(str::to_owned),
+    };
+    let text = output.lines().filter(own).filter_map(error).next_back()?;
+    Some(format!("Error: {}", text.chars().take(LONGEST_ERROR).collect::<String>()))
 }
 
 /// The most characters of a returned error in a message.

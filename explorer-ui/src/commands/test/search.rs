@@ -22,7 +22,7 @@ const BEGINNING: &str = "2000";
 
 /// How long a thread of the first run may use the processor without a scheduling point. That run chooses
 /// at calls only, so that a thread which waits for another's store runs until it is interrupted.
-const PATIENCE: &str = "200ms";
+const PATIENCE: &str = "100ms";
 
 /// One test, and how to search it.
 #[derive(Debug, Clone)]
