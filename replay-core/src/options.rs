@@ -72,6 +72,9 @@ pub struct SearchOptions {
     pub max_steps: u64,
     /// The steps after which each execution ends; `max_steps` if that is more.
     pub most_steps: u64,
+    /// Of a program with long executions: the steps after which most executions of the search end; 0 for
+    /// executions to their end.
+    pub beginning: u64,
     /// The seed.
     pub seed: u64,
     /// How the program is reset between executions; none to let Heddle choose.
@@ -167,6 +170,7 @@ impl Default for SearchOptions {
             max_time: None,
             max_steps: 100_000,
             most_steps: 10_000_000,
+            beginning: 0,
             seed: 0,
             reset: None,
             tracking: Tracking::default(),

@@ -90,6 +90,26 @@ impl Allowance {
     }
 }
 
+/// A program has long executions if one has this many times the steps of a beginning.
+const LONG: u64 = 10;
+
+/// The steps after which an execution counts as long, in a search of beginnings of so many steps.
+#[must_use]
+pub fn long(beginning: u64) -> u64 {
+    beginning.saturating_mul(LONG)
+}
+
+/// The steps of the execution with this number, in a search of beginnings of so many steps. Where a strategy
+/// allows that, one execution of 4 is longer: twice as long or more, one of 16 four times, one of 64 eight
+/// times. So a search sees executions of every length, and spends much of its steps on beginnings. A hash of the number decides, since strategies that take turns would
+/// otherwise have fixed lengths.
+#[must_use]
+pub fn beginning(steps: u64, number: u64, may_be_longer: bool) -> u64 {
+    let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let doublings = if may_be_longer { hash.trailing_zeros() / 2 } else { 0 };
+    steps.saturating_mul(1 << doublings.min(16))
+}
+
 /// The step of a look: they are spread evenly over the second half of the limit, the last at its end.
 fn look_at(limit: u64, look: usize) -> u64 {
     limit - limit * (LOOKS - 1 - look) as u64 / (2 * LOOKS as u64)
@@ -105,6 +125,16 @@ mod tests {
         allowance.seen.iter().zip(seen).for_each(|(to, one)| to.set(one));
         allowance.expiries.set(expiries);
         allowance
+    }
+
+    #[test]
+    fn beginnings_are_short_and_some_are_longer() {
+        let lengths: Vec<u64> = (1..=1024).map(|number| beginning(2_000, number, true)).collect();
+        let short = lengths.iter().filter(|&&length| length == 2_000).count();
+        assert!((700..=820).contains(&short), "{short}");
+        assert!(lengths.iter().max().is_some_and(|&most| most >= 8 * 2_000), "{lengths:?}");
+        assert!(lengths.iter().sum::<u64>() < 3 * 1024 * 2_000, "{lengths:?}");
+        assert!((1..=1024).all(|number| beginning(2_000, number, false) == 2_000));
     }
 
     #[test]

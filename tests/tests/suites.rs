@@ -252,6 +252,10 @@ fn rust_tests_are_searched_and_their_harness_is_not() {
         "{bug}"
     );
     assert!(bug["site"].as_str().is_some_and(|site| site.starts_with("lib.rs:")), "{bug}");
+    let is_error = |test: &&Value| test["test"] == "tests::lost_update_as_error";
+    let error = object["tests"].as_array().expect("a list").iter().find(is_error);
+    let bug = &error.expect("the test")["report"]["bugs"][0];
+    assert_eq!(bug["message"], "exit status 101: Error: \"the value is 1\"", "{bug}");
     // A name that does not exist, and a tool that starts the tests in other processes.
     for verb in ["explore", "run"] {
         let run = home.heddle([verb, "--", &program, "--exact", "tests::no_such"]);
@@ -261,6 +265,23 @@ fn rust_tests_are_searched_and_their_harness_is_not() {
         assert_eq!(run.status, 2, "{run:?}");
         assert!(run.stderr.contains("run `cargo heddle test`"), "{run:?}");
     }
+}
+
+/// Executions of a stress test to their end would be few, and the first round of learning long: a task that
+/// waits in a loop must be seen although its reads are frequent.
+#[test]
+fn a_stress_test_is_searched_in_its_first_rounds() {
+    let home = Home::new();
+    let test = rust_suite(&home).to_string_lossy().into_owned();
+    let name = "tests::lost_update_among_many_rounds";
+    let command = ["--", &test, "--ignored", "--exact", name];
+    let options = ["--beginnings", "1000", "--max-executions", "300", "--workers", "1"];
+    let all = [&["explore", "--json"], &options[..], &command].concat();
+    let report = home.heddle(all).report();
+    assert_eq!(report.verdict, Verdict::Bug, "{report:?}");
+    assert_eq!(report.bugs[0].kind, traces::FailureKind::Panic, "{report:?}");
+    assert!(report.cut > 0, "{report:?}");
+    assert!(report.max_steps < 100_000, "{report:?}");
 }
 
 /// The harness's main and the thread of the test meet at a channel, locks and counters. None of that is a
@@ -426,7 +447,7 @@ fn as_the_runner_of_cargo_the_harness_reports_what_the_search_found() {
         "test tests::plain ... ok\n",
         "the thread was first\n",
         "heddle replay heddle-out/counters/tests.early_read/",
-        "test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 1 filtered out;",
+        "test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 3 filtered out;",
     ] {
         assert!(run.stdout.contains(part), "{part}: {run:?}");
     }

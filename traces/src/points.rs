@@ -63,6 +63,9 @@ impl ModuleAddress {
     /// executions are long. A few executions of the search observe all accesses, and the others only
     /// those of known sites.
     pub const BRIEF: ModuleAddress = ModuleAddress { module: u16::MAX - 2, offset: 2 };
+    /// Among learned words, no address: an execution of the learning phase was long. Most executions of
+    /// the search then end after their first steps, if the search asks for that.
+    pub const LONG: ModuleAddress = ModuleAddress { module: u16::MAX - 2, offset: 3 };
     /// Among learned words, no address: see [`ModuleAddress::split`].
     const SPLIT: u16 = u16::MAX - 16;
 
@@ -403,7 +406,12 @@ mod tests {
         for byte in 1..8 {
             assert_eq!(ModuleAddress::split(77, byte).as_split(), Some((77, byte)));
         }
-        let others = [ModuleAddress::LOCK_POLLS, ModuleAddress::SAMPLED, ModuleAddress::BRIEF];
+        let others = [
+            ModuleAddress::LOCK_POLLS,
+            ModuleAddress::SAMPLED,
+            ModuleAddress::BRIEF,
+            ModuleAddress::LONG,
+        ];
         let modules = [0, 1, 300, ModuleAddress::FIXED, ModuleAddress::MAIN_STACK];
         let addresses = modules.map(|module| ModuleAddress { module, offset: 8 });
         assert!(others.iter().chain(&addresses).all(|one| one.as_split().is_none()));

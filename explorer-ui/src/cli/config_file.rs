@@ -22,6 +22,8 @@ pub struct File {
     pub bound: Option<u32>,
     /// `--max-executions`.
     pub max_executions: Option<u64>,
+    /// `--beginnings`.
+    pub beginnings: Option<u64>,
     /// `--max-time`.
     #[serde(deserialize_with = "parse_duration")]
     pub max_time: Option<Duration>,
@@ -193,7 +195,7 @@ mod tests {
     #[test]
     fn every_option_is_read() {
         let file = parse(
-            "strategy = 'dfs'\nbound = 2\nmax-executions = 0\nmax-time = '5m'\nmax-steps = 50\n\
+            "strategy = 'dfs'\nbound = 2\nmax-executions = 0\nbeginnings = 500\nmax-time = '5m'\nmax-steps = 50\n\
              seed = 7\nreset = 'exec'\nworkers = 1\nfail-on = ['deadlock', 'panic']\nout = 'o'\n\
              keep-going = true\njson = false\n",
         )
@@ -202,6 +204,7 @@ mod tests {
         assert_eq!(file.max_time, Some(Duration::from_secs(300)));
         assert_eq!(file.reset, Some(ResetChoice(Some(Reset::Exec), Tracking::Faults)));
         assert_eq!(file.fail_on.expect("named").0.len(), 2);
+        assert_eq!(file.beginnings, Some(500));
         assert!(parse("").expect("valid").seed.is_none());
     }
 

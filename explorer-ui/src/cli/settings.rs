@@ -48,6 +48,7 @@ impl Settings {
         if let Some(most) = args.max_executions.or(file.max_executions) {
             options.max_executions = (most != 0).then_some(most);
         }
+        options.beginning = args.beginnings.or(file.beginnings).unwrap_or(0);
         let workers = args.search.program.workers.or(file.workers);
         options.workers = workers.unwrap_or_else(processors::count);
         if let Some(directory) = &args.resume {

@@ -210,6 +210,14 @@ pub fn executions(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "not a number of executions; give 1 or more, or 0 for no limit".into())
 }
 
+/// A number of steps: 0 means no limit.
+///
+/// # Errors
+/// If the text is not a number.
+pub fn step_limit(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "not a number of steps; give 1 or more, or 0 for no limit".into())
+}
+
 /// An amount of memory: `512M`, `4G`; a bare number is bytes.
 ///
 /// # Errors

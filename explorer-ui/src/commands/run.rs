@@ -24,7 +24,10 @@ use traces::{FailureKind, Trace};
 /// If the options are invalid, the program cannot be run under control, or the trace cannot be
 /// written.
 pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
-    let settings = Settings::run(&args.search, config_file::load(Path::new("."))?)?;
+    let mut settings = Settings::run(&args.search, config_file::load(Path::new("."))?)?;
+    if let Some(time) = args.spin_after {
+        settings.options.spin_after = time;
+    }
     let interrupted = interrupt::flag();
     let began = Instant::now();
     let run = || -> Result<Trace, Problem> {

@@ -1,6 +1,7 @@
 //! `heddle ui`.
 
 use super::runtime::of_options;
+use super::test::selected;
 use super::{demo, opening};
 use crate::cli::arguments::{ProgramArgs, UiArgs};
 use crate::cli::config_file;
@@ -11,7 +12,7 @@ use crate::interrupt;
 use crate::tui;
 use crate::tui::preferences;
 use crate::tui::startup::Startup;
-use replay_core::WorkingFiles;
+use replay_core::{SearchOptions, WorkingFiles};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -53,9 +54,14 @@ pub fn main(args: &UiArgs, console: &Console) -> Result<Status, Problem> {
             }
             let name = target.program.file_name().unwrap_or_default();
             let name = name.to_string_lossy().into_owned();
+            let command = args.command.clone();
             Startup::Run(
                 name,
-                Box::new(move |tell, end| opening::first_run(target, &options, counts, end, tell)),
+                Box::new(move |tell, end| {
+                    let main_last = selected::is_in_own_thread(&command, &target, end);
+                    let options = SearchOptions { main_last, ..options };
+                    opening::first_run(target, &options, counts, end, tell)
+                }),
             )
         }
     };

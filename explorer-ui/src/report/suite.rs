@@ -176,7 +176,9 @@ fn coverage(outcome: &Outcome) -> String {
     let Some(report) = &outcome.report else { return "-".to_owned() };
     match report.bound {
         _ if !outcome.bugs().is_empty() => "-".to_owned(),
+        Some(-1) if report.cut > 0 => format!("{} cut off", grouped(report.cut)),
         Some(-1) => "-".to_owned(),
+        None if report.cut > 0 => format!("{} cut off", grouped(report.cut)),
         None if !report.complete => "-".to_owned(),
         bound => covered(bound),
     }

@@ -33,6 +33,8 @@ struct Known {
     sampled: Cell<bool>,
     /// Whether few executions of the search observe all accesses.
     brief: Cell<bool>,
+    /// Whether an execution of the learning phase was long.
+    long: Cell<bool>,
 }
 // SAFETY: the controlled process has one kernel thread. The list of modules is written once, in
 // `map`, and otherwise only borrowed for reading.
@@ -48,6 +50,7 @@ static KNOWN: Known = Known {
     lock_polls: Cell::new(false),
     sampled: Cell::new(false),
     brief: Cell::new(false),
+    long: Cell::new(false),
 };
 
 impl Growing {
@@ -74,6 +77,9 @@ impl Growing {
         }
         if std::mem::take(&mut self.sampled) {
             self.add_word(ModuleAddress::SAMPLED);
+        }
+        if std::mem::take(&mut self.long) {
+            self.add_word(ModuleAddress::LONG);
         }
         // These add no sites; what they conflict with does. A known site that accesses such a word is a point,
         // so that replays have to know the word as well.
@@ -180,6 +186,19 @@ impl Growing {
     /// Notes that the execution has more accesses than can be observed in a reasonable time.
     pub(crate) fn find_sampled(&mut self) {
         self.sampled = true;
+    }
+
+    /// Notes that the execution is so long that it ends here.
+    pub(crate) fn find_long(&mut self) {
+        self.long = true;
+    }
+
+    /// Whether the execution found conflicts that were not known.
+    pub(crate) fn has_found(&self) -> bool {
+        let is_new = |&(site, word): &(u64, u64)| {
+            !self.sites.contains(&spot(site)) || !self.words.contains(&spot(word))
+        };
+        self.found.iter().any(is_new)
     }
 
     /// Notes that the learning phase ended before it found nothing new.
@@ -290,6 +309,8 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
             KNOWN.sampled.set(true);
         } else if word == ModuleAddress::BRIEF {
             KNOWN.brief.set(true);
+        } else if word == ModuleAddress::LONG {
+            KNOWN.long.set(true);
         } else if let Some((word, byte)) = word.as_split() {
             // Without room the word has fewer objects: more operations count as dependent.
             KNOWN.splits.insert(word, KNOWN.splits.get(word).unwrap_or(0) | 1 << byte);
@@ -337,6 +358,11 @@ pub(crate) fn is_sampled() -> bool {
 /// Whether few executions of the search observe all accesses ([`ModuleAddress::BRIEF`]).
 pub(crate) fn is_brief() -> bool {
     KNOWN.brief.get()
+}
+
+/// Whether an execution of the learning phase was long ([`ModuleAddress::LONG`]).
+pub(crate) fn is_long() -> bool {
+    KNOWN.long.get()
 }
 
 /// What is stored for a word that signal handlers accessed: whether one wrote, whether the handlers of

@@ -7,7 +7,7 @@
 use crate::fiber::switch::Parked;
 use crate::instrument::binary;
 use crate::kernel::{dispatch, interruption, pass};
-use crate::schedule::interrupt;
+use crate::schedule::interrupt::{self, Due};
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::overdue;
@@ -200,11 +200,18 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         found.key = outcome::key_of_text(found.key, &what);
         outcome::end_with(End::Failed(Box::new(found)), registers);
     }
-    if signal == WATCHDOG && !stops::is_there() && interrupt::may_yield() {
-        // SAFETY: as above; the reference ends with the call. The program's own code was interrupted, on a
-        // fiber: the runtime's was excluded here and above.
-        if unsafe { interruption::redirect(&mut *context) } {
-            return;
+    if signal == WATCHDOG && !stops::is_there() {
+        match interrupt::due() {
+            Due::Yield => {
+                // SAFETY: as above; the reference ends with the call. The program's own code was interrupted,
+                // on a fiber: the runtime's was excluded here and above.
+                if unsafe { interruption::redirect(&mut *context) } {
+                    return;
+                }
+            }
+            Due::Continue => return,
+            Due::End => outcome::end_with(End::Cut, registers),
+            Due::Spins => {}
         }
     }
     let kind = match signal {

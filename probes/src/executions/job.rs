@@ -51,6 +51,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         scope: job.scope,
         max_steps: job.max_steps,
         most_steps: job.most_steps,
+        beginning: job.beginning,
         all_steps: job.all_steps,
         full: job.full,
         memory: job.memory,

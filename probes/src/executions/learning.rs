@@ -143,6 +143,11 @@ impl Root {
         })
     }
 
+    /// The number of the execution in its part of the search; 0 outside of one.
+    pub(crate) fn search_number(&self) -> u64 {
+        self.portion.borrow().as_ref().map_or(0, Portion::number)
+    }
+
     /// Whether the executions observe no accesses yet, because to prepare that takes long.
     pub(crate) fn is_opening(&self) -> bool {
         self.opening.get() == Opening::Running
@@ -158,7 +163,7 @@ impl Root {
     /// are lost rarely if they show new points.
     pub(crate) fn is_sampling(&self) -> bool {
         const FIRST: u64 = 16;
-        let number = self.portion.borrow().as_ref().map_or(0, Portion::number);
+        let number = self.search_number();
         number >= FIRST && number.is_power_of_two() && number.trailing_zeros().is_multiple_of(2)
     }
 
@@ -197,7 +202,8 @@ impl Root {
         let ends = learning.met >= 10 * MUCH
             || header().pause.load(Acquire) != 0
             || self.failed_early.get();
-        let is_long = self.has_opening()
+        let has_beginnings = self.learned.borrow().known().words.contains(&ModuleAddress::LONG);
+        let is_long = (self.has_opening() || has_beginnings)
             && learning.met > learning.rounds * CHEAP
             && (learning.met >= MUCH_BRIEF || learning.rounds >= MOST_BRIEF);
         let enough = match met {
@@ -234,6 +240,11 @@ impl Root {
                 self.learned.borrow().end_briefly();
                 note_gap(InstrumentationGap::Brief);
             }
+        }
+        if has_beginnings && !known {
+            // What executions do later was not observed.
+            self.learned.borrow().end_briefly();
+            note_gap(InstrumentationGap::Brief);
         }
         let result = LearningResult {
             first: learning.first,

@@ -16,6 +16,7 @@ use crate::kernel::system_v;
 use crate::kernel::task_life;
 use crate::memory::{arena, runtime_heap, thread_block};
 use crate::schedule::interrupt;
+use crate::schedule::memory_hash;
 use crate::schedule::predicates;
 use crate::schedule::program_predicates;
 use crate::schedule::scheduler;
@@ -62,6 +63,7 @@ pub(crate) fn begin() {
     });
     if channel::header().heap_root.load(Relaxed) != 0 {
         runtime_heap::in_private(crate::steps::identity::prepare);
+        runtime_heap::in_private(memory_hash::prepare);
         runtime_heap::in_private(|| predicates::prepare(&root().predicates));
         learning::prepare();
         runtime_heap::in_private(|| scope::prepare(&root().scope));

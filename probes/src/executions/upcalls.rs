@@ -5,8 +5,9 @@ use crate::detect::access;
 use crate::executions::own_memory;
 use crate::instrument::{binary, freed_memory, reuse};
 use crate::kernel::{alerts, outside, pass, signal_delivery};
-use crate::schedule::interrupt;
+use crate::schedule::interrupt::{self, Due};
 use crate::state::end::End;
+use crate::state::outcome;
 use crate::state::task::Gate;
 use crate::state::upcalls::{self, Upcalls};
 use crate::sys::dispatch;
@@ -56,11 +57,13 @@ impl Upcalls for Runtime {
     }
 
     fn yields(&self) -> bool {
-        let may = interrupt::may_yield();
-        if may {
-            interrupt::yield_now();
+        match interrupt::due() {
+            Due::Yield => interrupt::yield_now(),
+            Due::Continue => {}
+            Due::End => outcome::end_here(End::Cut),
+            Due::Spins => return false,
         }
-        may
+        true
     }
 
     fn deliver_outside(&self) {

@@ -4,8 +4,12 @@
 //! watchdog's signal makes its task yield: the task is enabled again when no other is (the good
 //! Samaritan rule of CHESS: M. Musuvathi, S. Qadeer, "Fair stateless model checking", PLDI 2008). It is
 //! reported as a spin loop when it runs on with no other task enabled, or after [`TURNS`] turns.
+//!
+//! A task that computes is in no such loop: if the memory that tasks share changed since the last signal, it
+//! continues, and after as many signals the execution ends without a verdict.
 
 use crate::detect::access;
+use crate::schedule::memory_hash;
 use crate::schedule::scheduler::{enabled, point};
 use crate::schedule::stall;
 use crate::state::task::Gate;
@@ -19,15 +23,53 @@ use traces::points::InstrumentationGap;
 /// After this many turns in one execution, a loop is reported.
 const TURNS: u32 = 100;
 
-/// The turns in this execution.
-struct Turns(Cell<u32>);
+/// The turns in this execution, and a hash of the memory at the last signal.
+struct Turns(Cell<u32>, Cell<Option<u64>>);
 // SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
 unsafe impl Sync for Turns {}
-static TURNS_TAKEN: Turns = Turns(Cell::new(0));
+static TURNS_TAKEN: Turns = Turns(Cell::new(0), Cell::new(None));
 
 /// An execution begins.
 pub(crate) fn begin() {
     TURNS_TAKEN.0.set(0);
+    TURNS_TAKEN.1.set(None);
+}
+
+/// What happens to the running task at the watchdog's signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// It yields.
+    Yield,
+    /// It computes, and continues.
+    Continue,
+    /// It computed for so long that the execution ends.
+    End,
+    /// It spins.
+    Spins,
+}
+
+/// The watchdog's signal came. Called where the task cannot run on meanwhile.
+pub(crate) fn due() -> Due {
+    let hash = memory_hash::of_known(world());
+    let before = TURNS_TAKEN.1.replace(Some(hash));
+    if may_yield() {
+        Due::Yield
+    } else if before == Some(hash) {
+        Due::Spins
+    } else if TURNS_TAKEN.0.get() < TURNS {
+        count();
+        crate::sys::channel::beat();
+        Due::Continue
+    } else {
+        Due::End
+    }
+}
+
+/// Counts a signal that the execution survived.
+fn count() {
+    TURNS_TAKEN.0.set(TURNS_TAKEN.0.get() + 1);
+    header().interrupted.store(1, Relaxed);
+    access::note_gap(InstrumentationGap::Interrupted);
 }
 
 /// Whether no task has yielded in this execution because it ran for long.
@@ -36,7 +78,7 @@ pub(crate) fn is_clear() -> bool {
 }
 
 /// Whether the running task can yield: another task could run, and this was not done too often.
-pub(crate) fn may_yield() -> bool {
+fn may_yield() -> bool {
     let world = world();
     let me = world.current.get();
     let mut others = world.alive().filter(|&number| number != me);
@@ -50,9 +92,7 @@ pub(crate) fn may_yield() -> bool {
 /// The running task yields to all others.
 pub(crate) fn yield_now() {
     let task = world().task();
-    TURNS_TAKEN.0.set(TURNS_TAKEN.0.get() + 1);
-    header().interrupted.store(1, Relaxed);
-    access::note_gap(InstrumentationGap::Interrupted);
+    count();
     stall::makes_progress();
     // Where the signal came differs from execution to execution, so the step has the last step's site.
     point(Operation::Yield, 0, task.site.get(), Gate::Alone);

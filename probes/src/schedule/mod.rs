@@ -5,6 +5,7 @@ pub(crate) mod busy_loops;
 pub(crate) mod deadlock;
 pub(crate) mod external;
 pub(crate) mod interrupt;
+pub(crate) mod memory_hash;
 pub(crate) mod predicates;
 pub(crate) mod prefix_steps;
 pub(crate) mod program_predicates;

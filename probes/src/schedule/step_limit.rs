@@ -5,14 +5,18 @@
 //! repeats a state, such as one that polls for something that never happens, ends. So does one that
 //! mostly lets time pass, which a server without clients does. All of this follows from the execution
 //! alone, so that it is the same in every worker, and in a search that was resumed.
+//!
+//! A search of beginnings ([`Root::beginning`]) ends the executions of a program with long executions after
+//! their first steps, and the rounds of learning where they turn out to be long.
 
-use crate::memory::arena;
+use crate::detect::learned_points;
+use crate::schedule::memory_hash;
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::root::Root;
 use crate::state::world::World;
 use crate::steps::identity;
-use search::Reduction;
+use search::{Reduction, Strategy, allowance};
 
 /// The most steps with a strategy that stores data for each step, for one task: each step needs memory
 /// for each task, and the runtime's memory is bounded.
@@ -20,11 +24,23 @@ const STORED_STEPS: u64 = 1_600_000;
 /// The least number of tasks that this limit is divided by.
 const STORED_TASKS: u64 = 4;
 
+/// How many times the steps of a beginning a round of learning has, of a program with long executions.
+const ROUND: u64 = 2;
+
 /// Called where the execution has as many steps as `next` of its allowance says: it may continue, or
 /// ends.
 #[cold]
 pub(crate) fn check(world: &World, root: &Root, step: u64) {
     let allowance = &world.allowance;
+    if let Some(limit) = beginning(root) {
+        if step >= limit {
+            if root.is_learning() {
+                root.learned.borrow().find_long();
+            }
+            outcome::end(End::Cut);
+        }
+        return allowance.begin(limit, limit);
+    }
     let most = match root.strategy.borrow().needs_pending() {
         true => {
             let stored = STORED_STEPS / u64::from(world.created.get()).max(STORED_TASKS);
@@ -42,7 +58,7 @@ pub(crate) fn check(world: &World, root: &Root, step: u64) {
     if step >= limit && limit >= most {
         outcome::end(End::Cut);
     }
-    if !allowance.note(memory_hash(world)) {
+    if !allowance.note(memory_hash::of(world, &identity::writable())) {
         return;
     }
     if !allowance.is_progress() {
@@ -51,43 +67,21 @@ pub(crate) fn check(world: &World, root: &Root, step: u64) {
     allowance.begin((2 * limit).min(most), most);
 }
 
-/// A hash of the memory that tasks share: the variables of the program and its libraries, and the heap,
-/// without stacks. What a task counts for itself is no progress.
-fn memory_hash(world: &World) -> u64 {
-    let tasks = &world.tasks[..usize::from(world.created.get())];
-    let mut stacks: Vec<(u64, u64)> = tasks
-        .iter()
-        .map(|task| task.stack.get())
-        .chain(world.spare_stacks.each())
-        .map(|stack| (stack.low, stack.high))
-        .collect();
-    stacks.sort_unstable();
-    let own = std::ptr::from_ref(world) as u64;
-    let mut hash = 0;
-    for (start, end) in identity::writable().into_iter().chain([arena::used()]) {
-        if !(start..end).contains(&own) {
-            hash = range_hash(hash, start.next_multiple_of(8), end, &stacks);
-        }
+/// The steps after which the execution ends although it may make progress, if the search explores the
+/// beginnings of executions only.
+fn beginning(root: &Root) -> Option<u64> {
+    let long = allowance::long(root.beginning);
+    if root.beginning == 0 || root.is_checking() {
+        None
+    } else if root.is_learning() {
+        // Once that is known, later rounds need not be as long.
+        let is_known = learned_points::is_long();
+        let limit = if is_known { ROUND * root.beginning } else { long };
+        Some(limit).filter(|&limit| limit < root.max_steps)
+    } else if learned_points::is_long() {
+        let may_be_longer = root.strategy.borrow().may_be_longer();
+        Some(allowance::beginning(root.beginning, root.search_number(), may_be_longer))
+    } else {
+        None
     }
-    hash
-}
-
-fn range_hash(mut hash: u64, start: u64, end: u64, stacks: &[(u64, u64)]) -> u64 {
-    let mut at = start;
-    for &(low, high) in stacks.iter().filter(|&&(low, high)| low < end && high > start) {
-        hash = words_hash(hash, at, low.max(at));
-        at = at.max(high.next_multiple_of(8));
-    }
-    words_hash(hash, at, end)
-}
-
-fn words_hash(hash: u64, start: u64, end: u64) -> u64 {
-    let len = end.saturating_sub(start) as usize / 8;
-    let words = std::ptr::slice_from_raw_parts(start as *const u64, len);
-    // SAFETY: the range belongs to a writable segment of a loaded module or to the used part of the
-    // arena, which are mapped and readable; its start is a multiple of 8; no task runs.
-    unsafe { &*words }.iter().fold(hash, |hash, &word| {
-        let x = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        x ^ (x >> 29)
-    })
 }

@@ -63,6 +63,8 @@ pub(crate) struct Growing {
     pub(crate) lock_polls: bool,
     /// Whether the current execution had more accesses than can be observed in a reasonable time.
     pub(crate) sampled: bool,
+    /// Whether the current execution was so long that it was ended.
+    pub(crate) long: bool,
     /// What signal handlers accessed, in the order in which it was first seen, and the same as a set.
     pub(crate) handled: Vec<Handled>,
     pub(crate) handled_set: BTreeSet<Handled>,
@@ -188,6 +190,8 @@ pub(crate) struct Root {
     pub(crate) max_steps: u64,
     /// The same for one that makes progress ([`crate::schedule::step_limit`]).
     pub(crate) most_steps: u64,
+    /// The steps after which most executions of a program with long executions end; 0 for no such limit.
+    pub(crate) beginning: u64,
     /// The most steps of all executions together.
     pub(crate) all_steps: u64,
     pub(crate) full: bool,

@@ -21,6 +21,24 @@ use traces::{
     Operation, Site, Step, TaskId, TaskRecord, TaskStack, TaskState, Trace, WaitEdge,
 };
 
+/// The error that main or a test of a Rust program returned: Rust's library prints it in a separate line
+/// before the process ends with a status that is not zero.
+fn returned_error(output: &[u8]) -> Option<String> {
+    let output = String::from_utf8_lossy(output);
+    // The harness prints a general text of the same form for every such test, and the test's name and dots
+    // before, on the same line.
+    let own = |line: &&str| !line.contains("the test returned a termination value");
+    let error = |line: &'_ str| match line.split_once(" ... Error: ") {
+        Some((name, error)) if name.starts_with("test ") => Some(error.to_owned()),
+        _ => line.strip_prefix("Error: ").map(str::to_owned),
+    };
+    let text = output.lines().filter(own).filter_map(error).next_back()?;
+    Some(format!("Error: {}", text.chars().take(LONGEST_ERROR).collect::<String>()))
+}
+
+/// The most characters of a returned error in a message.
+const LONGEST_ERROR: usize = 200;
+
 /// Frames of the runtime's library are hidden from the user.
 const RUNTIME: &str = "/heddle-runtime-";
 
@@ -46,7 +64,7 @@ pub(crate) fn capture(
     reader.records(&channel.records());
     let header = header(target, options, found.map_or(0, |found| found.execution));
     reader.name_by_source(&mut Sources::of(&header));
-    let failure = found.map(|found| reader.failure(found, &tasks, &memory));
+    let mut failure = found.map(|found| reader.failure(found, &tasks, &memory));
     reader.name_ends(failure.as_ref());
     reader.name_threads(failure.as_ref());
     reader.move_starts_to_creation();
@@ -56,6 +74,12 @@ pub(crate) fn capture(
     let mut output = output;
     if cut {
         output.extend_from_slice(b"\n[output truncated]\n");
+    }
+    if let Some(failure) = failure.as_mut().filter(|failure| failure.kind == FailureKind::Exit)
+        && let Some(error) = returned_error(&output)
+    {
+        failure.message.push_str(": ");
+        failure.message.push_str(&error);
     }
     Ok(Trace { header, execution, failure, output })
 }

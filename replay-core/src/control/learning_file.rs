@@ -65,13 +65,13 @@ pub(crate) fn path(target: &Target, options: &SearchOptions) -> Option<PathBuf> 
         return None;
     }
     // Everything that an execution of the learning phase depends on.
-    let SearchOptions { probing, max_steps, most_steps, max_memory, .. } = options;
+    let SearchOptions { probing, max_steps, most_steps, beginning, max_memory, .. } = options;
     let SearchOptions { spurious, reuse, slack, fail_on, .. } = options;
     let scope = (
         (&options.atomic, &options.focus, &options.serial, options.main_last),
         &options.predicates,
     );
-    let steps = (max_steps, most_steps);
+    let steps = (max_steps, most_steps, beginning);
     let limits = (probing, steps, max_memory, spurious, reuse, slack, fail_on, scope);
     let circumstances = format!("{:?}", (&target.program, &target.args, &target.cwd, limits));
     let digest = blake3::hash(circumstances.as_bytes()).to_hex();

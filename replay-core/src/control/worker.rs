@@ -197,7 +197,7 @@ impl<'a> Worker<'a> {
                 }
             }
             self.watchdog.check(&self.channel, self.execution_pid());
-            self.channel.wait(seen, TICK);
+            self.channel.wait(seen, self.watchdog.tick());
             if self.channel.seen() == seen {
                 return Ok(Event::Tick);
             }
@@ -316,6 +316,11 @@ impl Watchdog {
             since: Instant::now(),
             warned: false,
         }
+    }
+
+    /// How often to check.
+    fn tick(&self) -> Duration {
+        TICK.min(self.spin_after / HASTE)
     }
 
     fn check(&mut self, channel: &Channel, pid: Option<i32>) {

@@ -220,6 +220,10 @@ impl Strategy for Prefixed {
         self.rest.active_part()
     }
 
+    fn may_be_longer(&self) -> bool {
+        self.rest.may_be_longer()
+    }
+
     fn coverage(&self) -> Coverage {
         self.rest.coverage()
     }

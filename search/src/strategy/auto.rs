@@ -188,6 +188,14 @@ impl Strategy for Auto {
         ["directed", "dpor", "sticky", "pos", "pct", "icb"][self.current]
     }
 
+    fn may_be_longer(&self) -> bool {
+        match self.current {
+            STICKY => self.sticky.may_be_longer(),
+            POS => self.pos.may_be_longer(),
+            _ => false,
+        }
+    }
+
     fn coverage(&self) -> Coverage {
         if self.complete { Coverage::Complete { bound: None } } else { self.icb.coverage() }
     }

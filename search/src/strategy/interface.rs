@@ -94,6 +94,12 @@ pub trait Strategy: PrefixReplay + Reduction {
     fn active_part(&self) -> &'static str {
         ""
     }
+
+    /// Whether the execution may be longer than others: each choice is drawn regardless of the number of
+    /// steps, and no later execution repeats this one.
+    fn may_be_longer(&self) -> bool {
+        false
+    }
 }
 
 /// A strategy whose executions begin with a part of an earlier execution ([`crate::prefix`]).
@@ -228,6 +234,10 @@ macro_rules! forward_strategy {
 
             fn active_part(&self) -> &'static str {
                 $to!(self.active_part())
+            }
+
+            fn may_be_longer(&self) -> bool {
+                $to!(self.may_be_longer())
             }
         }
 

@@ -88,6 +88,10 @@ impl Strategy for Pos {
     fn active_part(&self) -> &'static str {
         "pos"
     }
+
+    fn may_be_longer(&self) -> bool {
+        true
+    }
 }
 
 impl PrefixReplay for Pos {}

@@ -44,6 +44,10 @@ impl Strategy for Random {
     }
 
     fn end(&mut self, _: Outcome) {}
+
+    fn may_be_longer(&self) -> bool {
+        true
+    }
 }
 
 impl PrefixReplay for Random {}

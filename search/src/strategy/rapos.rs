@@ -125,6 +125,10 @@ impl Strategy for Rapos {
     fn active_part(&self) -> &'static str {
         "rapos"
     }
+
+    fn may_be_longer(&self) -> bool {
+        true
+    }
 }
 
 impl PrefixReplay for Rapos {}

@@ -60,6 +60,10 @@ impl Strategy for Sticky {
     fn active_part(&self) -> &'static str {
         "sticky"
     }
+
+    fn may_be_longer(&self) -> bool {
+        true
+    }
 }
 
 impl PrefixReplay for Sticky {}

@@ -156,6 +156,8 @@ pub struct Job {
     pub max_steps: u64,
     /// The steps after which each execution ends.
     pub most_steps: u64,
+    /// The steps after which most executions of a program with long executions end; 0 for no such limit.
+    pub beginning: u64,
     /// End after an execution with which the total number of steps reaches this.
     pub all_steps: u64,
     /// Record enabled sets, and describe objects.

@@ -59,6 +59,10 @@ pub struct ExploreArgs {
     /// Stop after N executions; 0 means no limit [100000]
     #[arg(long, value_parser = crate::cli::values::executions, value_name = "N", allow_negative_numbers = true)]
     pub max_executions: Option<u64>,
+    /// If executions are long (ten times N steps in the learning phase), end most of them after N steps,
+    /// so that there are many; 0 runs each to its end [0; for `heddle test` 2000]
+    #[arg(long, value_parser = crate::cli::values::step_limit, value_name = "N", allow_negative_numbers = true)]
+    pub beginnings: Option<u64>,
     /// Continue after the first failure, and report each distinct failure
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, value_name = "BOOL")]
     pub keep_going: Option<bool>,
@@ -112,6 +116,9 @@ pub struct RunArgs {
     /// The options shared with `explore`.
     #[command(flatten)]
     pub search: SearchArgs,
+    /// How long a thread may run without a scheduling point, for the first run of a suite's test
+    #[arg(long, hide = true, value_parser = crate::cli::values::duration, value_name = "TIME")]
+    pub spin_after: Option<std::time::Duration>,
     /// The program and its arguments after `--`
     #[arg(last = true, required = true, num_args = 1.., value_name = "PROGRAM")]
     pub command: Vec<OsString>,

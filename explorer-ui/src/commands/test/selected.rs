@@ -5,6 +5,7 @@ use crate::suites::registry;
 use replay_core::{SearchOptions, StrategyChoice, Target};
 use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use traces::points::Granularity;
 
 /// Whether the command selects one test by its exact name, which the program's harness runs in a thread
@@ -29,6 +30,8 @@ pub(crate) fn is_in_own_thread(
     let options = SearchOptions {
         strategy: StrategyChoice::NON_PREEMPTIVE,
         points: Granularity::Api,
+        // A thread that waits for another one's store runs until it is interrupted.
+        spin_after: Duration::from_millis(100),
         ..SearchOptions::default()
     };
     replay_core::run(target, &options, interrupted)

@@ -15,6 +15,8 @@ use crate::instrument::binary::{
     PROBES, Patch, Probe, are_any, are_there, calls, image, paths, targets,
 };
 use crate::schedule::stall;
+use crate::state::end::End;
+use crate::state::outcome;
 use crate::state::root::root;
 use crate::state::world::world;
 use std::cell::Cell;
@@ -203,6 +205,7 @@ impl Probe {
 /// "LiteRace" (2009), that code which runs often is sampled; here by counts, so that equal executions
 /// observe the same.
 pub(super) fn remove_frequent(hits: u64) {
+    end_beginning(hits);
     let limit = if learned_points::is_sampled() { Limit::SAMPLED } else { Limit::USUAL };
     // With `--points all` every access is a step.
     let must_observe_all = POINTS.all.get() || learned_points::has_lock_polls();
@@ -220,6 +223,24 @@ pub(super) fn remove_frequent(hits: u64) {
         here.clone().any(|probe| probe.is_too_frequent(limit.frequent))
             && here.all(Probe::may_be_sampled)
     });
+}
+
+/// After this many hits, and then after each so many, a round of learning may end.
+const ROUND: u64 = 1 << 18;
+
+/// Where a search explores the beginnings of executions only, a round of learning that found new conflicts
+/// ends after many accesses. These conflicts are scheduling points in the next round, and their probes
+/// stay: without them, a task that waits in a loop is seen by the watchdog only.
+fn end_beginning(hits: u64) {
+    let root = root();
+    if root.beginning > 0
+        && hits.is_multiple_of(ROUND)
+        && root.is_learning()
+        && root.learned.borrow().has_found()
+    {
+        root.learned.borrow().find_long();
+        outcome::end_here(End::Cut);
+    }
 }
 
 /// The probes that a patch contains.

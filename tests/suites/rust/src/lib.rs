@@ -43,6 +43,42 @@ mod tests {
     }
 
     #[test]
+    fn lost_update_as_error() -> Result<(), String> {
+        match with_two_threads(add) {
+            2 => Ok(()),
+            other => Err(format!("the value is {other}")),
+        }
+    }
+
+    /// A stress test: two threads take turns, so that each waits in a loop, and lose an update at once in
+    /// a few schedules.
+    #[test]
+    #[ignore = "has 100,000 rounds"]
+    fn lost_update_among_many_rounds() {
+        let turn = AtomicU32::new(0);
+        let value = AtomicU32::new(0);
+        let ready = AtomicU32::new(0);
+        let rounds = |own: u32| {
+            add(&value);
+            ready.fetch_add(1, SeqCst);
+            while ready.load(SeqCst) < 2 {
+                std::hint::spin_loop();
+            }
+            for _ in 0..100_000 {
+                while turn.load(SeqCst) % 2 != own {
+                    std::hint::spin_loop();
+                }
+                assert_eq!(value.load(SeqCst), 2);
+                turn.fetch_add(1, SeqCst);
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| rounds(0));
+            scope.spawn(|| rounds(1));
+        });
+    }
+
+    #[test]
     fn early_read() {
         let value = Arc::new(AtomicU32::new(0));
         let shared = Arc::clone(&value);

@@ -227,9 +227,7 @@ impl Search<'_> {
             }
         };
         trace.header.found_at = found_at;
-        let max_steps = trace.header.options.max_steps;
-        trace.header.options =
-            Options { max_steps, ..trace_options(self.target, &options, self.reset) };
+        self.set_options(&mut trace, &options);
         let Some(failure) = trace.failure.clone() else { return };
         if self.is_suppressed(&failure) {
             self.saved.suppressed_keys.insert(found.key);
@@ -361,9 +359,7 @@ impl Search<'_> {
         self.saved.raced_keys.insert(found.key);
         let Ok(Outcome::Recorded(mut trace)) = again else { return };
         trace.header.found_at = found_at;
-        let max_steps = trace.header.options.max_steps;
-        trace.header.options =
-            Options { max_steps, ..trace_options(self.target, &options, self.reset) };
+        self.set_options(&mut trace, &options);
         let Some(failure) = trace.failure.as_ref().filter(|f| f.kind == found.kind) else {
             return;
         };
@@ -393,6 +389,13 @@ impl Search<'_> {
     }
 
     /// Whether a suppression applies to the failure. Applied suppressions are counted.
+    /// Stores the options of the search in a trace, which keeps the limit on steps that its execution had.
+    fn set_options(&self, trace: &mut Trace, options: &SearchOptions) {
+        let max_steps = trace.header.options.max_steps;
+        trace.header.options =
+            Options { max_steps, ..trace_options(self.target, options, self.reset) };
+    }
+
     fn is_suppressed(&mut self, failure: &Failure) -> bool {
         let rule = self.options.suppressions.rule_for(failure);
         if let Some(rule) = rule {
@@ -524,12 +527,25 @@ enum Confirmation {
     Interrupted,
 }
 
+/// What a message adds if a step of the execution is late by its task's clock: programs that take sleeps for
+/// an order fail in such executions only.
+fn late(execution: &Execution) -> String {
+    // Which thread is meant differs: a harness's main, which is held back, has the least clock of all.
+    let most = execution.deadlines.iter().filter_map(|note| note.late).map(|(_, by)| by).max();
+    most.map_or_else(String::new, |by| {
+        format!(
+            "; a step is up to {} late by its thread's clock (--slack 0 tries no such schedule)",
+            traces::seconds(by)
+        )
+    })
+}
+
 /// A failure as the report shows it.
 fn bug(failure: Failure, execution: &Execution, trace: Option<String>, found_at: u64) -> Bug {
     Bug {
         kind: failure.kind,
         signature: failure.signature,
-        message: failure.message,
+        message: failure.message + &late(execution),
         site: failure.place,
         trace,
         found_at,

@@ -181,7 +181,7 @@ impl Search<'_> {
             threads: total.max_tasks,
             max_steps: total.max_steps,
             cut: total.cut,
-            step_limit: total.step_limit.max(self.options.max_steps),
+            step_limit: self.step_limit(&total),
             races,
             race_details,
             suppressed,
@@ -239,6 +239,14 @@ impl Search<'_> {
         Report { notes, ..report }
     }
 
+    /// The largest limit on the steps of an execution.
+    fn step_limit(&self, total: &Counts) -> u64 {
+        match self.options.beginning {
+            beginning if beginning > 0 && total.cut > 0 => total.step_limit,
+            _ => total.step_limit.max(self.options.max_steps),
+        }
+    }
+
     fn verdict(
         &self,
         is_bug: bool,
@@ -275,11 +283,17 @@ impl Search<'_> {
             _ if total.unseen & InstrumentationGap::Outside as u64 != 0 => {
                 "an execution failed and did not fail when its schedule was run again".into()
             }
+            _ if total.cut > 0 && self.options.beginning > 0 => format!(
+                "{} executions ended at their limit on steps (at most {}): --beginnings 0 runs each to \
+                 its end",
+                total.cut,
+                self.step_limit(total)
+            ),
             _ if total.cut > 0 => format!(
                 "{} executions reached their limit on steps (at most {}): they made no progress, or \
                  --max-steps N allows more",
                 total.cut,
-                total.step_limit.max(self.options.max_steps)
+                self.step_limit(total)
             ),
             _ if over
                 && total.unknown_calls.keys().any(|(name, _)| name.starts_with(LEFT_FILE)) =>
