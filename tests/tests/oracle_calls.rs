@@ -2,12 +2,13 @@
 //! exactly the outcomes that an independent enumeration of the calls' meaning has.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::process::Command;
-use tests::heddle::Home;
+use std::time::Duration;
+use tests::heddle::{Home, run};
 use tests::oracle::calls::{Family, Function, generate, meaning, source};
 use tests::oracle::exit_status::{found, programs};
 use tests::parallel::check_all;
+use traces::report::Report;
 
 /// The functions of one binary.
 const FUNCTIONS: usize = 200;
@@ -15,6 +16,9 @@ const FUNCTIONS: usize = 200;
 const MOST: usize = 200;
 /// No function has as many classes; a search that needs more executions is reported.
 const EXECUTIONS: &str = "20000";
+
+/// Far more than a search needs on a loaded machine.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// So many functions, each with its outcomes.
 fn functions(count: usize) -> Vec<(Function, BTreeSet<u64>)> {
@@ -44,19 +48,19 @@ fn claims_nothing(function: &Function) -> bool {
 
 /// What is wrong with the search of a function, if anything.
 fn check(
-    home: &Path,
     binary: &str,
     number: usize,
     (function, outcomes): &(Function, BTreeSet<u64>),
 ) -> Option<String> {
     let own = Home::new();
-    let files = home.join(format!("files-{number}"));
+    let files = own.path().join("files");
     std::fs::create_dir_all(&files).expect("a directory");
     let args = ["explore", "--json", "--keep-going", "--strategy", "dpor", "--workers", "1"];
     let number = number.to_string();
-    let files = files.to_string_lossy();
-    let rest = ["--max-executions", EXECUTIONS, "--", binary, &number, &files];
-    let report = own.heddle(args.iter().chain(&rest)).report();
+    let rest = ["--max-executions", EXECUTIONS, "--", binary, &number];
+    let mut command = own.command(args.iter().chain(&rest));
+    command.current_dir(&files);
+    let report: Report = serde_json::from_str(&run(command, LIMIT).stdout).expect("a report");
     let found = found(&report);
     let expected: BTreeSet<u32> = (0..outcomes.len() as u32).collect();
     if found == expected && (report.complete || claims_nothing(function)) {
@@ -80,6 +84,6 @@ fn a_search_finds_exactly_the_outcomes_of_generated_calls() {
     for (part, functions) in all.chunks(FUNCTIONS).enumerate() {
         let binary = build(&home, &source::text(functions), &format!("calls{part}"));
         let numbered: Vec<_> = functions.iter().enumerate().collect();
-        check_all(&numbered, |&(number, function)| check(home.path(), &binary, number, function));
+        check_all(&numbered, |&(number, function)| check(&binary, number, function));
     }
 }

@@ -13,8 +13,11 @@ mod detect {
     pub(crate) mod table;
 }
 mod model;
-/// In these executions each byte has one address.
+/// In these executions each byte has one address, and nothing is freed.
 mod memory {
+    pub(crate) mod arena {
+        pub(crate) fn each_freed(_: u64, _: u64, _: impl FnMut(u64, u64)) {}
+    }
     pub(crate) mod shared_views {
         pub(crate) fn canonical(address: u64) -> u64 {
             address
@@ -108,7 +111,7 @@ impl Detector {
                 return Vec::new();
             }
             if quickly
-                && !word.orders.get()
+                && !word.is_marked()
                 && word.store_plain(now, mask, writes, site, viewer).is_some()
             {
                 return Vec::new();
@@ -116,7 +119,7 @@ impl Detector {
         }
         let mut found = Vec::new();
         word.note(&slot, viewer, |earlier: &Slot| found.push(earlier.site as usize - 1));
-        if word.orders.get() && writes && !atomic {
+        if word.orders() && writes && !atomic {
             order::forget(&self.clocks, at & !7, mask);
         }
         found

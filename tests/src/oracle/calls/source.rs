@@ -1,5 +1,5 @@
-//! Generated functions as one C++ program. Its first argument selects the function, the second one is a
-//! directory for its files.
+//! Generated functions as one C++ program. Its argument selects the function, and it creates its files in the
+//! working directory.
 
 use super::meaning::{FILE_SIZE, FILE_TEXT};
 use super::{Call, Family, Function, Statement};
@@ -156,7 +156,9 @@ static uint64_t find(int value) {
     size_t at = letters.find((char)value);
     return at == std::string::npos ? NOTHING : at;
 }
-static void begin(const char *directory, bool has_names) {
+static void begin() {
+    // Heddle gives each execution its own copy of the working directory.
+    char directory[PATH_MAX - 8];
     for (int i = 0; i < 3; i++) {
         sources[i] = memfd_create("source", 0);
         if (write(sources[i], FILE_TEXT, 8) != 8 || pipe(own[i]) != 0) abort();
@@ -164,22 +166,20 @@ static void begin(const char *directory, bool has_names) {
     if (pipe2(pipe_ends, O_NONBLOCK) != 0) abort();
     file = memfd_create("file", 0);
     event = eventfd(0, EFD_NONBLOCK);
+    if (!getcwd(directory, sizeof directory)) abort();
     if (ftruncate(file, FILE_SIZE) != 0 || chdir("/") != 0) abort();
     umask(0);
     setenv("ORACLE", "0", 1);
     strtok(tokens, ",");
-    for (int i = 0; i < 2; i++) {
-        snprintf(names[i], PATH_MAX, "%s/%d", directory, i);
-        if (has_names) unlink(names[i]);
-    }
+    for (int i = 0; i < 2; i++) snprintf(names[i], PATH_MAX, "%s/%d", directory, i);
 }
 "#;
 
 const END: &str = r#"
 int main(int argc, char **argv) {
-    if (argc < 3) return UNKNOWN;
+    if (argc < 2) return UNKNOWN;
     const struct function *function = &functions[atoi(argv[1])];
-    begin(argv[2], function->has_names);
+    begin();
     pthread_t threads[3];
     int count = 0;
     for (; count < 3 && function->threads[count]; count++)
@@ -315,17 +315,13 @@ pub fn text(functions: &[(Function, BTreeSet<u64>)]) -> String {
             lines.join("\n    "),
             all.join(", "),
         );
-        let has_names = function.families.contains(&Family::Names);
-        let _ = writeln!(
-            table,
-            "    {{{{{}}}, left{number}, outcomes{number}, {has_names}}},",
-            names.join(", ")
-        );
+        let _ =
+            writeln!(table, "    {{{{{}}}, left{number}, outcomes{number}}},", names.join(", "));
     }
     let _ = write!(
         text,
         "struct function {{\n    void *(*threads[3])(void *);\n    uint64_t (*left)(uint64_t);\n    \
-         const uint64_t *outcomes;\n    bool has_names;\n}};\nstatic const struct function functions[] = {{\n{table}}};\n"
+         const uint64_t *outcomes;\n}};\nstatic const struct function functions[] = {{\n{table}}};\n"
     );
     text + &END.replace("UNKNOWN", &UNKNOWN.to_string())
 }
