@@ -82,7 +82,7 @@ fn wait(
     }
     if matches!(limit, Limit::For(0)) {
         // A loop that asks again and again yields to the task that it waits for. The descriptors are not
-        // looked at again after that: the step that yields acts on no object.
+        // polled again after that: the step that yields acts on no object.
         point(Operation::Yield, 0, site, Gate::Open);
         return found;
     }

@@ -283,7 +283,7 @@ impl Shared {
     }
 
     /// What the end of the program observes of a family.
-    fn left(&self, family: Family) -> Vec<u64> {
+    fn remainder(&self, family: Family) -> Vec<u64> {
         match family {
             Family::Text => self.text.to_vec(),
             Family::Atomics => self.integers.map(u64::from).to_vec(),
@@ -332,7 +332,7 @@ impl State {
             state.shared.holder = Some(number);
             return Some(state);
         }
-        // The mutex is released in a step of its own.
+        // The mutex is released in a separate step.
         const RELEASES: u8 = 9;
         if thread.steps == RELEASES {
             state.shared.holder = None;
@@ -378,7 +378,7 @@ pub fn outcomes(function: &Function, most: usize) -> Option<BTreeSet<u64>> {
         }
         if next.is_empty() {
             let observed = state.threads.iter().map(|thread| thread.observed);
-            let left = function.families.iter().flat_map(|&family| state.shared.left(family));
+            let left = function.families.iter().flat_map(|&family| state.shared.remainder(family));
             outcomes.insert(observed.chain(left).fold(0, combine));
             if outcomes.len() > most {
                 return None;

@@ -35,7 +35,7 @@ pub enum Call {
     Compare(u8),
     /// `read` of 8 bytes of a file into the text, by a separate descriptor.
     ReadIn,
-    /// `write` of 8 bytes of the text to a pipe of its own.
+    /// `write` of 8 bytes of the text to a separate pipe of the thread.
     WriteOut,
     /// `atomic_fetch_add` on one of two integers.
     Add(u8, u8),

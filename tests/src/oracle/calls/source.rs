@@ -259,7 +259,7 @@ fn statement(statement: Statement, thread: usize) -> String {
 }
 
 /// The statements that observe what is left of a family at the end.
-fn left(family: Family) -> &'static str {
+fn remainder(family: Family) -> &'static str {
     match family {
         Family::Text => "o = combine(combine(o, word(text)), word(text + 8));",
         Family::Atomics => "o = combine(combine(o, integers[0]), integers[1]);",
@@ -306,7 +306,7 @@ pub fn text(functions: &[(Function, BTreeSet<u64>)]) -> String {
             );
             names.push(name);
         }
-        let lines: Vec<&str> = function.families.iter().map(|&family| left(family)).collect();
+        let lines: Vec<&str> = function.families.iter().map(|&family| remainder(family)).collect();
         let all: Vec<String> = outcomes.iter().map(|outcome| format!("{outcome}u")).collect();
         let _ = write!(
             text,
