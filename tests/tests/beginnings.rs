@@ -57,7 +57,7 @@ fn short_executions_run_to_their_end() {
 #[test]
 fn a_thread_that_computes_for_long_does_not_spin() {
     let run = ["run", "--points", "api", "--spin-after", "100ms"];
-    let found = report("computes.c", &run, &["computes", "300000000"]);
+    let found = report("computes.c", &run, &["computes", "100000000"]);
     assert!(found.bugs.is_empty(), "{found:?}");
     let found = report("computes.c", &run, &["spins"]);
     let kinds: Vec<FailureKind> = found.bugs.iter().map(|bug| bug.kind).collect();

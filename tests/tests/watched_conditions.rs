@@ -23,7 +23,7 @@ fn result(report: &Report) -> ConditionResult {
 const CONDITIONS: [(&str, (&str, &str), &[&str]); 16] = [
     ("withdraw", ("--always", "total >= 0"), &["// withdraw"]),
     ("withdraw", ("--always", "total >= -2"), &[]),
-    ("withdraw", ("--never", "total == 4 && total != 4"), &[]),
+    ("withdraw", ("--never", "total == 4 && total * 2 != 8"), &[]),
     ("move", ("--always", "accounts[0].balance + accounts[1].balance == 10"), &["-= 1"]),
     (
         "move",

@@ -210,7 +210,6 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
                 }
             }
             Due::Continue => return,
-            Due::End => outcome::end_with(End::Cut, registers),
             Due::Spins => {}
         }
     }

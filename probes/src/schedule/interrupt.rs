@@ -6,7 +6,7 @@
 //! reported as a spin loop when it runs on with no other task enabled, or after [`TURNS`] turns.
 //!
 //! A task that computes is in no such loop: if the memory that tasks share changed since the last signal, it
-//! continues, and after as many signals the execution ends without a verdict.
+//! continues, for [`COMPUTES`] signals. A loop over memory that goes on for longer is reported.
 
 use crate::detect::access;
 use crate::schedule::memory_hash;
@@ -22,6 +22,8 @@ use traces::points::InstrumentationGap;
 
 /// After this many turns in one execution, a loop is reported.
 const TURNS: u32 = 100;
+/// A task that computes without a scheduling point for more signals than this counts as spinning.
+const COMPUTES: u32 = 10;
 
 /// The turns in this execution, and a hash of the memory at the last signal.
 struct Turns(Cell<u32>, Cell<Option<u64>>);
@@ -42,9 +44,7 @@ pub(crate) enum Due {
     Yield,
     /// It computes, and continues.
     Continue,
-    /// It computed for so long that the execution ends.
-    End,
-    /// It spins.
+    /// It spins, or computed for too long.
     Spins,
 }
 
@@ -56,12 +56,12 @@ pub(crate) fn due() -> Due {
         Due::Yield
     } else if before == Some(hash) {
         Due::Spins
-    } else if TURNS_TAKEN.0.get() < TURNS {
+    } else if TURNS_TAKEN.0.get() < COMPUTES {
         count();
         crate::sys::channel::beat();
         Due::Continue
     } else {
-        Due::End
+        Due::Spins
     }
 }
 
