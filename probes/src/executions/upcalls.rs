@@ -60,7 +60,6 @@ impl Upcalls for Runtime {
         match interrupt::due() {
             Due::Yield => interrupt::yield_now(),
             Due::Continue => {}
-            Due::End => outcome::end_here(End::Cut),
             Due::Spins => return false,
         }
         true
