@@ -7,7 +7,6 @@ use crate::instrument::{binary, freed_memory, reuse};
 use crate::kernel::{alerts, outside, pass, signal_delivery};
 use crate::schedule::interrupt::{self, Due};
 use crate::state::end::End;
-use crate::state::outcome;
 use crate::state::task::Gate;
 use crate::state::upcalls::{self, Upcalls};
 use crate::sys::dispatch;
