@@ -6,7 +6,7 @@
 //! reported as a spin loop when it runs on with no other task enabled, or after [`TURNS`] turns.
 //!
 //! A task that computes is in no such loop: if the memory that tasks share changed since the last signal, it
-//! continues, for [`COMPUTES`] signals. A loop over memory that goes on for longer is reported.
+//! continues, for [`COMPUTES`] signals. A loop over memory that continues for longer is reported.
 
 use crate::detect::access;
 use crate::schedule::memory_hash;
