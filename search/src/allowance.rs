@@ -101,8 +101,8 @@ pub fn long(beginning: u64) -> u64 {
 
 /// The steps of the execution with this number, in a search of beginnings of so many steps. Where a strategy
 /// allows that, one execution of 4 is longer: twice as long or more, one of 16 four times, one of 64 eight
-/// times. So a search sees executions of every length, and spends much of its steps on beginnings. A hash of the number decides, since strategies that take turns would
-/// otherwise have fixed lengths.
+/// times. So a search sees executions of every length, and spends much of its steps on beginnings. A hash of
+/// the number decides, since strategies that take turns would otherwise have fixed lengths.
 #[must_use]
 pub fn beginning(steps: u64, number: u64, may_be_longer: bool) -> u64 {
     let hash = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;

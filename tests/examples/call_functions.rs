@@ -2,17 +2,12 @@
 //!
 //! `cargo run --release -p tests --example call_functions -- FIRST COUNT`
 
-use tests::oracle::calls::{generate, meaning, source};
+use tests::oracle::calls::{functions, source};
 
 fn main() {
     let mut numbers = std::env::args().skip(1).map(|text| text.parse().expect("a number"));
     let (first, count) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(1));
-    let known = |number| {
-        let function = generate(number);
-        let outcomes = meaning::outcomes(&function, 200)?;
-        Some((function, outcomes))
-    };
-    let functions: Vec<_> = (first..).filter_map(known).take(count).collect();
+    let functions = functions(first, count);
     for (number, (function, outcomes)) in functions.iter().enumerate() {
         println!("// {number}: {} outcomes: {function:?}", outcomes.len());
     }

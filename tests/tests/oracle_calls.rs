@@ -5,30 +5,18 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 use tests::heddle::{Home, run};
-use tests::oracle::calls::{Family, Function, generate, meaning, source};
+use tests::oracle::calls::{Family, Function, functions, source};
 use tests::oracle::exit_status::{found, programs};
 use tests::parallel::check_all;
 use traces::report::Report;
 
 /// The functions of one binary.
 const FUNCTIONS: usize = 200;
-/// The most outcomes of a function: each one is an exit status.
-const MOST: usize = 200;
 /// No function has as many classes; a search that needs more executions is reported.
 const EXECUTIONS: &str = "20000";
 
 /// Far more than a search needs on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(300);
-
-/// So many functions, each with its outcomes.
-fn functions(count: usize) -> Vec<(Function, BTreeSet<u64>)> {
-    let known = |number| {
-        let function = generate(number);
-        let outcomes = meaning::outcomes(&function, MOST)?;
-        Some((function, outcomes))
-    };
-    (0..).filter_map(known).take(count).collect()
-}
 
 fn build(home: &Home, text: &str, name: &str) -> String {
     let (source, built) = (home.path().join(format!("{name}.cpp")), home.path().join(name));
@@ -79,7 +67,7 @@ fn check(
 
 #[test]
 fn a_search_finds_exactly_the_outcomes_of_generated_calls() {
-    let all = functions(programs(FUNCTIONS));
+    let all = functions(0, programs(FUNCTIONS));
     let home = Home::new();
     for (part, functions) in all.chunks(FUNCTIONS).enumerate() {
         let binary = build(&home, &source::text(functions), &format!("calls{part}"));

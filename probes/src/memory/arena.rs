@@ -18,7 +18,9 @@ pub(crate) mod leaks;
 pub(crate) mod misuse;
 
 pub(crate) use crate::memory::arena::block_index::range as names_range;
-pub(crate) use crate::memory::arena::freed_blocks::{each_freed, freed_around, holds};
+pub(crate) use crate::memory::arena::freed_blocks::{
+    each_freed, freed_around, freed_object, holds,
+};
 pub(crate) use crate::memory::arena::interposers::for_runtime;
 pub(crate) use crate::memory::arena::misuse::{check_all, freed_block, poison_of, watch};
 

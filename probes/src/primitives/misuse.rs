@@ -36,10 +36,8 @@ pub(crate) fn report(kind: FailureKind, rule: &str, site: u64, places: &[Option<
 /// memory was freed. Returns if the user did not ask for this kind of failure.
 #[cold]
 pub(crate) fn uninitialised(name: &str, object: u64, site: u64) {
-    if let Some(block) = arena::freed_around(object, 1)
-        && outcome::counts(FailureKind::UseAfterFree)
-    {
-        outcome::end_here(End::Failed(Box::new(block.object_used(name, site))));
+    if let Some(found) = arena::freed_object(name, object, site) {
+        outcome::end_here(End::Failed(Box::new(found)));
     }
     let rule = format!("a {name} is used but was never initialised, or was overwritten");
     report(FailureKind::Uninitialised, &rule, site, &[]);

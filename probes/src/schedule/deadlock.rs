@@ -134,10 +134,7 @@ fn check_taken(members: &[u16]) {
             Gate::SpinFree(lock) => ("spin lock", lock),
             _ => continue,
         };
-        if let Some(block) = arena::freed_around(lock, 1)
-            && counts(FailureKind::UseAfterFree)
-        {
-            let mut found = block.object_used(which, site);
+        if let Some(mut found) = arena::freed_object(which, lock, site) {
             found.task = Some(member);
             end(End::Failed(Box::new(found)));
         }

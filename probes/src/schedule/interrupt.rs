@@ -54,9 +54,7 @@ pub(crate) fn due() -> Due {
     let before = TURNS_TAKEN.1.replace(Some(hash));
     if may_yield() {
         Due::Yield
-    } else if before == Some(hash) {
-        Due::Spins
-    } else if TURNS_TAKEN.0.get() < COMPUTES {
+    } else if before != Some(hash) && TURNS_TAKEN.0.get() < COMPUTES {
         count();
         crate::sys::channel::beat();
         Due::Continue

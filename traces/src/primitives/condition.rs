@@ -14,7 +14,6 @@ pub(super) const OPERATIONS: &[Description] = &[
         .sign("w")
         .writes()
         .wakes_and_locks()
-        .returns()
         .depends(Dependence::Special)
         .orders(Order::AcquiresWithMutex),
     Description::new(O::TimedWake, "timed wake", Kind::Condition)
@@ -22,14 +21,12 @@ pub(super) const OPERATIONS: &[Description] = &[
         .writes()
         .may_time_out()
         .wakes_and_locks()
-        .returns()
         .depends(Dependence::Special)
         .orders(Order::AcquiresWithMutex),
     Description::new(O::SpuriousWake, "spurious wake", Kind::Condition)
         .sign("w")
         .writes()
         .wakes_and_locks()
-        .returns()
         .depends(Dependence::Special)
         .orders(Order::AcquiresWithMutex),
     Description::new(O::Signal, "signal", Kind::Condition)

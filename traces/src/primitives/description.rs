@@ -166,7 +166,7 @@ impl Description {
 
     /// It is the second half of a wait on a condition variable, which locks a mutex.
     pub(super) const fn wakes_and_locks(self) -> Description {
-        self.with(CONDITION_WAKE)
+        self.with(CONDITION_WAKE).returns()
     }
 
     /// Sets the meaning of its value.

@@ -4,7 +4,9 @@ use crate::memory::arena::misuse::{use_after_free, used_freed};
 use crate::memory::arena::{
     FIRST, FREE, Header, QUARANTINED, READY, block_index, headers_from, next,
 };
+use crate::state::outcome;
 use std::sync::atomic::Ordering::Relaxed;
+use traces::FailureKind;
 use traces::wire::FoundFailure;
 
 /// Vector instructions may read past the end of a block, into the next one: accesses of up to this many
@@ -26,12 +28,14 @@ impl FreedBlock {
         );
         use_after_free(self.0, what, site)
     }
+}
 
-    /// The failure of a task that uses `object`, such as a mutex, which lies in the block.
-    pub(crate) fn object_used(&self, object: &str, site: u64) -> FoundFailure {
-        let what = format!("a {object} is used after the block with it was freed");
-        used_freed(self.0, what, site)
-    }
+/// The failure of a task that uses an object of this name, such as a mutex, in a freed block; none if it is
+/// in no such block, or the user did not ask for this kind of failure.
+pub(crate) fn freed_object(name: &str, address: u64, site: u64) -> Option<FoundFailure> {
+    let block = freed_around(address, 1).filter(|_| outcome::counts(FailureKind::UseAfterFree))?;
+    let what = format!("a {name} is used after the block with it was freed");
+    Some(used_freed(block.0, what, site))
 }
 
 /// Whether an address is in the part of the heap that is used.
@@ -51,8 +55,9 @@ pub(crate) fn freed_around(address: u64, size: u64) -> Option<FreedBlock> {
 
 /// Calls `each` with the addresses of the freed blocks that overlap with a range.
 pub(crate) fn each_freed(from: u64, to: u64, mut each: impl FnMut(u64, u64)) {
-    let Some(first) =
-        (from..to.min(end())).step_by(16).find_map(|at| block_index::containing(at, end()))
+    let Some(first) = (from.max(FIRST)..to.min(end()))
+        .step_by(16)
+        .find_map(|at| block_index::containing(at, end()))
     else {
         return;
     };

@@ -1,7 +1,7 @@
 //! Random functions whose threads call the C library, the C++ library and the kernel, with all outcomes
 //! that the meaning of the calls permits.
 //!
-//! [`generate`] makes a function, [`meaning::outcomes`] enumerates what it can result in, and
+//! [`functions`] generates functions, [`meaning::outcomes`] enumerates what each can result in, and
 //! [`source::text`] prints many functions as one C++ file. The enumeration knows the calls by their
 //! documentation, and nothing of how Heddle models them.
 
@@ -9,6 +9,7 @@ pub mod meaning;
 pub mod source;
 
 use super::exit_status::Numbers;
+use std::collections::BTreeSet;
 
 /// A call of a thread. The small numbers are values or indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -158,8 +159,7 @@ pub struct Function {
 }
 
 /// The function of this number.
-#[must_use]
-pub fn generate(number: usize) -> Function {
+fn generate(number: usize) -> Function {
     let mut numbers = Numbers(number as u64);
     let mut families = vec![FAMILIES[numbers.below(FAMILIES.len())]];
     // The text occurs more often: its calls are several steps.
@@ -193,6 +193,20 @@ pub fn generate(number: usize) -> Function {
         })
         .collect();
     Function { families, threads }
+}
+
+/// The most outcomes of a function: each one is an exit status.
+const MOST: usize = 200;
+
+/// So many functions from this number on, each with its outcomes.
+#[must_use]
+pub fn functions(first: usize, count: usize) -> Vec<(Function, BTreeSet<u64>)> {
+    let known = |number| {
+        let function = generate(number);
+        let outcomes = meaning::outcomes(&function, MOST)?;
+        Some((function, outcomes))
+    };
+    (first..).filter_map(known).take(count).collect()
 }
 
 /// A call of this family.
