@@ -12,18 +12,25 @@ use traces::report::Report;
 
 /// The functions of one binary.
 const FUNCTIONS: usize = 200;
+/// The functions of the one that is compiler-instrumented.
+const COMPILED: usize = 60;
 /// No function has as many classes; a search that needs more executions is reported.
 const EXECUTIONS: &str = "20000";
 
 /// Far more than a search needs on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
-fn build(home: &Home, text: &str, name: &str) -> String {
+fn build(home: &Home, text: &str, name: &str, more: &[&str]) -> String {
     let (source, built) = (home.path().join(format!("{name}.cpp")), home.path().join(name));
     std::fs::write(&source, text).expect("written");
-    let flags = ["-std=c++17", "-g", "-O1", "-fno-builtin", "-pthread", "-o"];
-    let output =
-        Command::new("g++").args(flags).arg(&built).arg(&source).output().expect("g++ starts");
+    let flags = ["-std=c++17", "-g", "-O2", "-fno-builtin", "-pthread", "-o"];
+    let output = Command::new("g++")
+        .args(more)
+        .args(flags)
+        .arg(&built)
+        .arg(&source)
+        .output()
+        .expect("g++ starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     built.to_string_lossy().into_owned()
 }
@@ -65,13 +72,23 @@ fn check(
     ))
 }
 
-#[test]
-fn a_search_finds_exactly_the_outcomes_of_generated_calls() {
-    let all = functions(0, programs(FUNCTIONS));
+/// Checks so many functions from a number on, as they are built with these options.
+fn check_functions(first: usize, count: usize, options: &[&str]) {
+    let all = functions(first, programs(count));
     let home = Home::new();
     for (part, functions) in all.chunks(FUNCTIONS).enumerate() {
-        let binary = build(&home, &source::text(functions), &format!("calls{part}"));
+        let binary = build(&home, &source::text(functions), &format!("calls{part}"), options);
         let numbered: Vec<_> = functions.iter().enumerate().collect();
         check_all(&numbered, |&(number, function)| check(&binary, number, function));
     }
+}
+
+#[test]
+fn a_search_finds_exactly_the_outcomes_of_generated_calls() {
+    check_functions(0, FUNCTIONS, &[]);
+}
+
+#[test]
+fn a_search_finds_exactly_the_outcomes_of_calls_in_compiler_instrumented_code() {
+    check_functions(1_000_000, COMPILED, &["-fsanitize=thread"]);
 }

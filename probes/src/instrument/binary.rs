@@ -42,6 +42,7 @@ pub(crate) mod private_list;
 pub(crate) mod probe_hit;
 mod scan;
 mod sockets;
+mod string_function;
 mod strings;
 pub(crate) mod stub;
 mod targets;
@@ -57,17 +58,17 @@ use crate::instrument::binary::probe_hit::{heddle_probe, heddle_probe_seen};
 pub(crate) use crate::instrument::binary::probe_hit::{may_serve, on_breakpoint, original};
 
 use crate::detect::access::{POINTS, note_gap};
+use crate::instrument::binary::bulk::Bulk;
 use crate::instrument::binary::catalogue::Lasting;
 use crate::instrument::binary::decode::Function;
 use crate::instrument::binary::image::{Image, Instrumentation};
 use crate::instrument::binary::module::Module;
-use crate::instrument::binary::operand::{Bulk, Measure, NONE, Operand, Search, Target};
+use crate::instrument::binary::operand::{Measure, NONE, Operand, Search, Target};
 use crate::instrument::binary::private_list::PrivateList;
 use crate::instrument::binary::stub::heddle_probe_stub;
 use crate::instrument::binary::trampoline::Moved;
 use crate::sys::raw;
 use std::cell::Cell;
-use std::ffi::CStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::InstrumentationGap;
@@ -344,17 +345,6 @@ pub(crate) fn is_mixed() -> bool {
 /// Whether the compiler instrumented accesses in any of the program's own modules.
 pub(crate) fn has_compiled_accesses() -> bool {
     Image::own().iter().any(|image| image.instrumentation() != Instrumentation::None)
-}
-
-/// The GOT entries of compiler-instrumented modules for functions of other modules, each with the
-/// name, and whether its page is write-protected.
-pub(crate) fn slots() -> Vec<(&'static CStr, u64, bool)> {
-    let own = Image::own();
-    let is_full = |image: &&Image| image.instrumentation() == Instrumentation::Full;
-    let slots = own.iter().filter(is_full).flat_map(|image| {
-        image.slots().into_iter().map(|(name, at)| (name, at, image.is_constant(at)))
-    });
-    slots.collect()
 }
 
 /// See [`crate::instrument::monitoring::libraries`].

@@ -6,13 +6,11 @@
 //! instruction would have done (atomics), or is called just before it (plain accesses).
 
 pub(crate) mod annotations;
-pub(crate) mod libc_calls;
-
-pub(crate) use crate::instrument::compiled::libc_calls::take_routines;
 
 use crate::detect::access::{Access, POINTS, are_on, is_awake, is_point, look, me, new_stretch};
 use crate::detect::order::{self, Order};
 use crate::instrument::binary;
+use crate::instrument::binary::bulk::{self, Caller};
 use crate::instrument::fast_path::{heddle_access, passes};
 use crate::instrument::reuse;
 use crate::schedule::access_points::{arrive, visit};
@@ -101,10 +99,16 @@ fn range(address: *const c_void, size: usize, writes: bool, site: u64) {
     }
 }
 
-/// The program is about to copy `size` bytes.
-fn copies(to: *const c_void, from: *const c_void, size: usize, site: u64) {
-    range(from, size, false, site);
-    range(to, size, true, site);
+/// Copies as `memmove` does: a program with overlapping arguments must behave as it did.
+fn copy(to: *mut c_void, from: *const c_void, size: usize, site: u64) -> *mut c_void {
+    let caller = Caller { site, is_compiled: true };
+    if !is_awake() || !bulk::copy(caller, to as u64, from as u64, size as u64) {
+        range(from, size, false, site);
+        range(to, size, true, site);
+        // SAFETY: the program passes two ranges of this size to `memcpy` or `memmove`.
+        unsafe { std::ptr::copy(from.cast::<u8>(), to.cast::<u8>(), size) };
+    }
+    to
 }
 
 interpose! {
@@ -162,19 +166,17 @@ interpose! {
     }
 
     fn __tsan_memcpy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
-        copies(to, from, size, site());
-        // Like `memmove`: a program with overlapping arguments must behave as it did.
-        unsafe { std::ptr::copy(from.cast::<u8>(), to.cast::<u8>(), size) };
-        to
+        copy(to, from, size, site())
     }
     fn __tsan_memmove(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
-        copies(to, from, size, site());
-        unsafe { std::ptr::copy(from.cast::<u8>(), to.cast::<u8>(), size) };
-        to
+        copy(to, from, size, site())
     }
     fn __tsan_memset(to: *mut c_void, value: c_int, size: usize) -> *mut c_void {
-        range(to, size, true, site());
-        unsafe { std::ptr::write_bytes(to.cast::<u8>(), value as u8, size) };
+        let caller = Caller { site: site(), is_compiled: true };
+        if !is_awake() || !bulk::fill(caller, to as u64, value as u8, size as u64) {
+            range(to, size, true, caller.site);
+            unsafe { std::ptr::write_bytes(to.cast::<u8>(), value as u8, size) };
+        }
         to
     }
 

@@ -31,7 +31,7 @@ pub(crate) fn prepare(points: Granularity) {
     // Compiler-instrumented code needs no probes.
     let instrumented = compiled::is_present();
     if instrumented {
-        runtime_heap::in_private(compiled::take_routines);
+        runtime_heap::in_private(binary::imports::take_imports);
     }
     let mixed = instrumented && binary::is_mixed();
     let observes = !instrumented || mixed;

@@ -7,8 +7,9 @@
 
 use crate::detect::access::{Access, is_point, peek};
 use crate::instrument::binary::monitored::plain;
-use crate::instrument::binary::operand::Bulk;
+use crate::instrument::binary::string_function::StringFunction;
 use crate::instrument::binary::strings;
+use crate::schedule::access_points::visit;
 use crate::sys::stops;
 
 const RAX: usize = 0;
@@ -18,6 +19,99 @@ const RSI: usize = 6;
 const RDI: usize = 7;
 const DIRECTION: u64 = 1 << 10;
 
+/// What copies, fills, or reads many bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bulk {
+    None,
+    /// `rep movs` with elements of this size.
+    RepeatedMove(u8),
+    /// `rep stos` with elements of this size.
+    RepeatedStore(u8),
+    /// A call of a function. `checked`: an argument behind the others says how much room there is.
+    Call {
+        function: Function,
+        checked: bool,
+    },
+}
+
+/// A function that is made in pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Function {
+    /// `memcpy` or `memmove`, which return the destination, or `mempcpy`, which returns the end of it.
+    Copy {
+        to_end: bool,
+    },
+    /// `memset`.
+    Fill,
+    String(StringFunction),
+}
+
+impl Bulk {
+    /// By the name of a function.
+    pub(super) fn of_function(name: &str) -> Bulk {
+        let function = match name {
+            "memcpy" | "memmove" | "__memcpy_chk" | "__memmove_chk" => {
+                Function::Copy { to_end: false }
+            }
+            "mempcpy" | "__mempcpy_chk" => Function::Copy { to_end: true },
+            "memset" | "__memset_chk" => Function::Fill,
+            name => match StringFunction::named(name) {
+                Some(function) => Function::String(function),
+                None => return Bulk::None,
+            },
+        };
+        Bulk::Call { function, checked: name.ends_with("_chk") }
+    }
+}
+
+/// The code that copies, fills or reads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Caller {
+    /// The address behind the instruction.
+    pub(crate) site: u64,
+    /// Whether it is compiler-instrumented: then its accesses are known to be no atomic operations.
+    pub(crate) is_compiled: bool,
+}
+
+impl Caller {
+    fn access(self, address: u64, size: u64, writes: bool) -> Access {
+        let Caller { site, is_compiled } = self;
+        Access { address, size, writes, atomic: false, proven: is_compiled, site }
+    }
+
+    /// Whether any aligned word of a range is a scheduling point for this access.
+    pub(super) fn has_point(self, start: u64, len: u64, writes: bool) -> bool {
+        let end = start.saturating_add(len);
+        (start & !7..end).step_by(8).any(|word| {
+            let (from, to) = (word.max(start), (word + 8).min(end));
+            is_point(&self.access(from, to - from, writes))
+        })
+    }
+
+    fn visit(self, address: u64, size: u64, writes: bool) {
+        let access = self.access(address, size, writes);
+        if self.is_compiled { visit(access) } else { plain(&access) }
+    }
+
+    /// The running task is about to read a piece.
+    pub(super) fn reads(self, address: u64, size: u64) {
+        self.visit(address, size, false);
+    }
+
+    /// Writes a piece of at most eight bytes.
+    pub(super) fn write(self, address: u64, size: u64, value: u64) {
+        self.visit(address, size, true);
+        // SAFETY: the program is about to write these bytes itself; a fault here is the program's.
+        stops::for_program(|| unsafe {
+            std::ptr::copy_nonoverlapping(
+                (&raw const value).cast::<u8>(),
+                address as *mut u8,
+                size as usize,
+            );
+        });
+    }
+}
+
 /// What was made in pieces instead of being run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Done {
@@ -25,95 +119,114 @@ pub(super) enum Done {
     Call,
 }
 
-/// Whether any aligned word of a range is a scheduling point for this access.
-pub(super) fn has_point(site: u64, start: u64, len: u64, writes: bool) -> bool {
-    let end = start.saturating_add(len);
-    (start & !7..end).step_by(8).any(|word| {
-        let (from, to) = (word.max(start), (word + 8).min(end));
-        is_point(&access(site, from, to - from, writes))
-    })
-}
-
-pub(super) fn access(site: u64, address: u64, size: u64, writes: bool) -> Access {
-    Access { address, size, writes, atomic: false, proven: false, site }
-}
-
-/// Writes a piece of at most eight bytes.
-pub(super) fn write(site: u64, address: u64, size: u64, value: u64) {
-    plain(&access(site, address, size, true));
-    // SAFETY: the program is about to write these bytes itself; a fault here is the program's.
-    stops::for_program(|| unsafe {
-        std::ptr::copy_nonoverlapping(
-            (&raw const value).cast::<u8>(),
-            address as *mut u8,
-            size as usize,
-        );
-    });
-}
-
 /// Makes the copy, fill or read in pieces if one of them is a scheduling point: then the program continues behind
 /// what this returns.
 pub(super) fn in_pieces(
     bulk: Bulk,
-    site: u64,
+    caller: Caller,
     general: &mut [u64; 16],
     flags: u64,
 ) -> Option<Done> {
     let (to, from) = (general[RDI], general[RSI]);
-    let (len, element, reads) = match bulk {
-        Bulk::None => return None,
-        Bulk::Strings(function) => {
-            return strings::in_pieces(function, site, general).then_some(Done::Call);
+    match bulk {
+        Bulk::None => None,
+        Bulk::Call { function: Function::String(function), checked } => {
+            strings::in_pieces(function, caller, checked, general).then_some(Done::Call)
         }
-        Bulk::RepeatedMove(size) => (general[RCX].checked_mul(size.into())?, Some(size), true),
-        Bulk::RepeatedStore(size) => (general[RCX].checked_mul(size.into())?, Some(size), false),
-        Bulk::Copy | Bulk::CopyToEnd => (general[RDX], None, true),
-        Bulk::Fill => (general[RDX], None, false),
-    };
-    // A single piece that is only written is one access, and backwards repetition is rare: both run as they
-    // are. A piece that is copied is read before it is written.
-    let backwards = element.is_some() && flags & DIRECTION != 0;
-    if len == 0
-        || len <= 8 && !reads
-        || backwards
-        || to.checked_add(len).is_none()
-        || from.checked_add(len).is_none()
-    {
-        return None;
+        Bulk::Call { function, checked } => {
+            let len = general[RDX];
+            // The function ends the process if there is no room.
+            if checked && general[RCX] < len {
+                return None;
+            }
+            let (is_made, end) = match function {
+                Function::Copy { to_end } => (copy(caller, to, from, len), to_end),
+                _ => (fill(caller, to, from as u8, len), false),
+            };
+            is_made.then(|| {
+                general[RAX] = if end { to + len } else { to };
+                Done::Call
+            })
+        }
+        Bulk::RepeatedMove(size) | Bulk::RepeatedStore(size) => {
+            let len = general[RCX].checked_mul(size.into())?;
+            // Backwards repetition is rare: it runs as it is.
+            if flags & DIRECTION != 0 {
+                return None;
+            }
+            let moves = matches!(bulk, Bulk::RepeatedMove(_));
+            let transfer = match moves {
+                true => Transfer { to, len, source: Source::Memory(from), descends: false },
+                false => {
+                    let pattern = repeated(general[RAX], size);
+                    Transfer { to, len, source: Source::Pattern(pattern), descends: false }
+                }
+            };
+            transfer.in_pieces(caller).then(|| {
+                general[RDI] = to + len;
+                general[RSI] = if moves { from + len } else { from };
+                general[RCX] = 0;
+                Done::Instruction
+            })
+        }
     }
-    if !(has_point(site, to, len, true) || reads && has_point(site, from, len, false)) {
-        return None;
-    }
-    let descends = reads && element.is_none() && to > from && to < from + len;
-    let pattern = match bulk {
-        Bulk::Fill => u64::from(from as u8) * 0x0101_0101_0101_0101,
-        Bulk::RepeatedStore(size) => repeated(general[RAX], size),
-        _ => 0,
-    };
-    let mut done = 0;
-    while done < len {
-        let (offset, size) = piece(to, len, done, descends);
-        let value = if reads {
-            plain(&access(site, from + offset, size, false));
-            stops::for_program(|| peek(from + offset, size))
-        } else {
-            pattern.rotate_right(8 * (offset % 8) as u32)
+}
+
+/// Copies as `memmove` does if a piece is a scheduling point; true if it did.
+pub(crate) fn copy(caller: Caller, to: u64, from: u64, len: u64) -> bool {
+    let descends = to > from && to < from.saturating_add(len);
+    Transfer { to, len, source: Source::Memory(from), descends }.in_pieces(caller)
+}
+
+/// Fills as `memset` does if a piece is a scheduling point; true if it did.
+pub(crate) fn fill(caller: Caller, to: u64, value: u8, len: u64) -> bool {
+    let pattern = repeated(value.into(), 1);
+    Transfer { to, len, source: Source::Pattern(pattern), descends: false }.in_pieces(caller)
+}
+
+/// A copy or a fill.
+struct Transfer {
+    to: u64,
+    len: u64,
+    source: Source,
+    /// Whether the last piece is the first one.
+    descends: bool,
+}
+
+enum Source {
+    Memory(u64),
+    /// Eight bytes that are repeated from the destination's beginning on.
+    Pattern(u64),
+}
+
+impl Transfer {
+    fn in_pieces(&self, caller: Caller) -> bool {
+        let (to, len) = (self.to, self.len);
+        let has_point = match self.source {
+            Source::Memory(from) => {
+                from.checked_add(len).is_some() && to.checked_add(len).is_some() && {
+                    caller.has_point(to, len, true) || caller.has_point(from, len, false)
+                }
+            }
+            // A single piece that is only written is one access, and runs as it is.
+            Source::Pattern(_) => {
+                len > 8 && to.checked_add(len).is_some() && caller.has_point(to, len, true)
+            }
         };
-        write(site, to + offset, size, value);
-        done += size;
-    }
-    match element {
-        Some(_) => {
-            general[RDI] = to + len;
-            general[RSI] = if reads { from + len } else { from };
-            general[RCX] = 0;
-            Some(Done::Instruction)
+        let mut done = 0;
+        while has_point && done < len {
+            let (offset, size) = piece(to, len, done, self.descends);
+            let value = match self.source {
+                Source::Memory(from) => {
+                    caller.reads(from + offset, size);
+                    stops::for_program(|| peek(from + offset, size))
+                }
+                Source::Pattern(pattern) => pattern.rotate_right(8 * (offset % 8) as u32),
+            };
+            caller.write(to + offset, size, value);
+            done += size;
         }
-        None => {
-            let end = if bulk == Bulk::CopyToEnd { len } else { 0 };
-            general[RAX] = to + end;
-            Some(Done::Call)
-        }
+        has_point
     }
 }
 

@@ -5,9 +5,9 @@
 //! memory and any state; a call of it while two tasks exist is reported, and the search is not complete.
 //! Calls through function pointers are covered by [targets](super::targets).
 
+use crate::instrument::binary::bulk::Bulk;
 use crate::instrument::binary::catalogue::{Catalogue, Effects};
 use crate::instrument::binary::image::{Image, Listed};
-use crate::instrument::binary::operand::Bulk;
 use iced_x86::{Code, Instruction};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ pub(super) struct Call {
     pub(super) effects: Effects,
     /// The index of the function among the unknown ones, plus one; 0 if all its effects are known.
     pub(super) unknown: u32,
-    /// Whether it copies or fills many bytes. Not for a jump that is a tail call.
+    /// Whether it copies, fills or reads many bytes.
     pub(super) bulk: Bulk,
 }
 
@@ -107,11 +107,7 @@ impl<'a> Calls<'a> {
             Code::Call_rm64 if one.is_ip_rel_memory_operand() => one.ip_rel_memory_address(),
             _ => return None,
         };
-        let is_call = matches!(one.code(), Code::Call_rel32_64 | Code::Call_rm64);
-        let (_, mut call) = self.of_slot(image, slot)?;
-        let name = self.imports.get(&slot)?;
-        call.bulk = if is_call { Bulk::of_function(name) } else { Bulk::None };
-        Some(call)
+        self.of_slot(image, slot).map(|(_, call)| call)
     }
 
     /// What a call through an entry of the linker does beyond the instrumented code, and the address of the
@@ -139,7 +135,7 @@ impl<'a> Calls<'a> {
         };
         let effects = effects.unwrap_or_default();
         (unknown != 0 || !effects.operands.is_empty())
-            .then_some((target, Call { effects, unknown, bulk: Bulk::None }))
+            .then(|| (target, Call { effects, unknown, bulk: Bulk::of_function(name) }))
     }
 }
 

@@ -427,6 +427,12 @@ fn measure(base: u8, length: &str) -> Option<Measure> {
             None => Some(Measure::Element),
         };
     }
+    for (mark, folds) in [('~', false), ('^', true)] {
+        if let Some((most, other)) = length.strip_prefix('s').and_then(|of| of.split_once(mark)) {
+            let most = if most.is_empty() { None } else { Some(argument(most)?) };
+            return Some(Measure::Compared { other: argument(other)?, most, folds });
+        }
+    }
     if let Some(rest) = length.strip_prefix('s') {
         return Some(match rest.strip_prefix('@') {
             // As long as the string that another argument points to.

@@ -6,10 +6,11 @@
 //! decoded with certainty is patched.
 
 use crate::instrument::binary::branch_targets::{Named, landings};
+use crate::instrument::binary::bulk::Bulk;
 use crate::instrument::binary::calls::Calls;
 use crate::instrument::binary::catalogue::{Catalogue, Lasting};
 use crate::instrument::binary::image::{Image, Instrumentation, Lands, Listed};
-use crate::instrument::binary::operand::{Bulk, Measure, NONE, Operand, Search, Target, When};
+use crate::instrument::binary::operand::{Measure, NONE, Operand, Search, Target, When};
 use crate::instrument::binary::vector_operand::{self, displacement, general};
 use iced_x86::{
     Code as Instructions, Decoder, DecoderOptions, FlowControl, Instruction,

@@ -2,27 +2,32 @@
 //!
 //! Such modules have no probes. The entries through which they call functions of the
 //! [catalogue](super::catalogue) lead here instead: the call's accesses are observed, and the function runs.
-//! What a call writes as far as its result says is observed after it, as ThreadSanitizer does; the rest
-//! before it.
+//! What a call writes as far as its result says is compared with other accesses after it, as ThreadSanitizer does;
+//! the rest before it. A step is always announced before the call.
 
-use crate::detect::access::{is_in_company, settle_write};
+use crate::detect::access::{Access, done, is_in_company, is_point, look, settle_write};
+use crate::detect::delayed_stores;
+use crate::instrument::binary::bulk::{Bulk, Caller, in_pieces};
 use crate::instrument::binary::calls::{self, Calls};
 use crate::instrument::binary::catalogue::Lasting;
 use crate::instrument::binary::extents::several;
 use crate::instrument::binary::hidden_state;
 use crate::instrument::binary::image::{Image, Instrumentation};
 use crate::instrument::binary::libc_variables;
-use crate::instrument::binary::operand::{Measure, Operand};
+use crate::instrument::binary::operand::Operand;
 use crate::instrument::binary::probe_hit::argument_extent;
 use crate::instrument::binary::variable_arguments::Arguments;
 use crate::instrument::fast_path::passes;
-use crate::schedule::access_points::visit;
+use crate::schedule::access_points::{arrive, visit};
 use crate::state::world::on_fiber;
+use crate::sys::interpose::PROGRAM_CALL;
 use crate::sys::raw;
 use crate::sys::real::real;
 use std::arch::global_asm;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char};
+use traces::Operation;
+use traces::store_buffers::MemoryEffect;
 
 const RAX: usize = 0;
 /// The arguments of a call in the order of the System V ABI, as numbers of registers.
@@ -147,6 +152,7 @@ struct Import {
     operands: Vec<Operand>,
     unknown: u32,
     lasting: Option<Lasting>,
+    bulk: Bulk,
     result: Result,
 }
 
@@ -165,9 +171,12 @@ pub(crate) fn has_code(address: u64) -> bool {
     IMPORTS.code.borrow().iter().any(|(start, end)| (*start..*end).contains(&address))
 }
 
-/// Redirects the calls of compiler-instrumented modules to functions of other modules, except those that
-/// `is_taken` is true for.
-pub(crate) fn take_imports(is_taken: impl Fn(&CStr) -> bool) {
+/// Redirects the calls of compiler-instrumented modules to functions of other modules, except those of the
+/// sanitizer's interface.
+pub(crate) fn take_imports() {
+    let is_own = |name: &CStr| {
+        [b"__tsan".as_slice(), b"__sanitizer"].iter().any(|own| name.to_bytes().starts_with(own))
+    };
     let observed = |image: Image| {
         let is_observed = image.is_observed();
         (image, is_observed)
@@ -181,11 +190,12 @@ pub(crate) fn take_imports(is_taken: impl Fn(&CStr) -> bool) {
         }
         IMPORTS.code.borrow_mut().extend(image.text());
         let calls = Calls::of(image, &[], &catalogue, &modules);
-        for (name, slot) in image.slots().into_iter().filter(|(name, _)| !is_taken(name)) {
+        for (name, slot) in image.slots().into_iter().filter(|(name, _)| !is_own(name)) {
             let Some((target, call)) = calls.of_slot(image, slot) else { continue };
             let result = name.to_str().map_or(Result::Nothing, Result::of);
             let (operands, lasting) = (call.effects.operands, call.effects.lasting);
-            let import = Import { target, operands, unknown: call.unknown, lasting, result };
+            let (unknown, bulk) = (call.unknown, call.bulk);
+            let import = Import { target, operands, unknown, lasting, bulk, result };
             found.push((import, slot, image.is_constant(slot)));
         }
     }
@@ -234,7 +244,7 @@ extern "C-unwind" fn heddle_observe_call(
     let imports = IMPORTS.all.borrow();
     let Some(import) = imports.get(number as usize) else { return 0 };
     let (target, result, unknown) = (import.target, import.result, import.unknown);
-    let lasting = import.lasting;
+    let (lasting, bulk) = (import.lasting, import.bulk);
     let is_unknown = unknown != 0 && lasting.is_none_or(|lasting| lasting.applies(general));
     let operands: &'static [Operand] =
         // SAFETY: the list is written once, before any call arrives here, and never freed.
@@ -254,10 +264,26 @@ extern "C-unwind" fn heddle_observe_call(
     if is_unknown {
         calls::report(unknown, site);
     }
-    let is_later =
-        |operand: &Operand| operand.writes && result != Result::Nothing && !is_state(operand);
-    for operand in operands.iter().filter(|operand| !is_later(operand)) {
-        touch(operand, &Arguments { general, stack, site }, u64::MAX);
+    let is_later = |operand: &Operand| {
+        operand.writes && result != Result::Nothing && !operand.is_library_state()
+    };
+    // What the library has of its own comes first.
+    let is_first = |operand: &&Operand| operand.is_library_state() && bulk != Bulk::None;
+    for operand in operands.iter().filter(is_first) {
+        touch(operand, &Arguments { general, stack, site });
+    }
+    if bulk != Bulk::None {
+        store_call(site, back, general);
+        if in_pieces(bulk, Caller { site, is_compiled: true }, general, 0).is_some() {
+            return 0;
+        }
+    }
+    let is_now = |operand: &&Operand| !is_later(operand) && !is_first(operand);
+    for operand in operands.iter().filter(is_now) {
+        touch(operand, &Arguments { general, stack, site });
+    }
+    for operand in operands.iter().filter(|operand| is_later(operand)) {
+        announce(operand, &Arguments { general, stack, site });
     }
     hidden_state::begun();
     if result == Result::Nothing {
@@ -298,32 +324,48 @@ extern "C-unwind" fn heddle_observe_call(
         }
     };
     for operand in operands.iter().filter(|operand| is_later(operand)) {
-        touch(operand, &Arguments { general, stack, site }, written);
+        let each = &mut |address, size: u64| {
+            let access = write(address, size.min(written), site);
+            if access.size > 0 && is_point(&access) {
+                look(&access);
+            } else if access.size > 0 && !passes(access.address, access.size, true, site) {
+                visit(access);
+            }
+        };
+        each_range(operand, &Arguments { general, stack, site }, each);
     }
     0
 }
 
-/// Whether an operand is state of the library and not memory of the program.
-fn is_state(operand: &Operand) -> bool {
-    matches!(
-        operand.measure,
-        Measure::Descriptor(_)
-            | Measure::Taken { .. }
-            | Measure::Given { .. }
-            | Measure::Closed(_)
-            | Measure::Key(_)
-            | Measure::Stream
-            | Measure::Polled(_)
-            | Measure::Path
-            | Measure::Slot(_)
-            | Measure::Hidden { .. }
-            | Measure::HiddenKnown
-    ) || operand.base == super::operand::NONE
+/// The call is about to write at the operand, and its result will say how much. Where that may be a scheduling
+/// point, the task parks here: when it continues, the call is made at once.
+fn announce(operand: &Operand, arguments: &Arguments<'_>) {
+    each_range(operand, arguments, &mut |address, size| {
+        let access = write(address, size, arguments.site);
+        if size > 0 && is_point(&access) {
+            arrive(&access, Operation::Write);
+            delayed_stores::note(MemoryEffect::Store, address, arguments.site);
+            done(&access);
+        }
+    });
 }
 
-/// Observes the accesses of an operand of a call, of at most so many bytes each.
-fn touch(operand: &Operand, arguments: &Arguments<'_>, most: u64) {
-    let each = &mut |address, size: u64| access(operand, address, size.min(most), arguments.site);
+/// A write of the program's memory by a call.
+fn write(address: u64, size: u64, site: u64) -> Access {
+    Access { address, size, writes: true, atomic: false, proven: true, site }
+}
+
+/// Stores what the program left at the call, by which a loop that repeats it is recognised.
+fn store_call(site: u64, back: *const u64, general: &[u64; 16]) {
+    let [rbx, r12, r13, r14, r15, rsi, rdx, rax] =
+        [3, 12, 13, 14, 15, 6, 2, RAX].map(|number| general[number]);
+    // SAFETY: the stub's frame begins below the return address and the number of the function with rbp.
+    let rbp = unsafe { *back.sub(2) };
+    PROGRAM_CALL.restore(&(site, back as u64, [rbx, rbp, r12, r13, r14, r15, rsi, rdx, rax]));
+}
+
+/// Calls `each` with address and size of every range that an operand of a call leads to.
+fn each_range(operand: &Operand, arguments: &Arguments<'_>, each: &mut dyn FnMut(u64, u64)) {
     if !several(operand, arguments, each)
         && let Some((address, size)) = argument_extent(operand, arguments.general)
     {
@@ -331,20 +373,19 @@ fn touch(operand: &Operand, arguments: &Arguments<'_>, most: u64) {
     }
 }
 
+/// Observes the accesses of an operand of a call.
+fn touch(operand: &Operand, arguments: &Arguments<'_>) {
+    let each = &mut |address, size| access(operand, address, size, arguments.site);
+    each_range(operand, arguments, each);
+}
+
 fn access(operand: &Operand, address: u64, size: u64, site: u64) {
     let kinds = [(operand.reads, false), (operand.writes, true)];
     for writes in kinds.into_iter().filter(|(is, _)| *is).map(|(_, writes)| writes) {
         // State that the library and the kernel protect themselves is accessed as if by atomics.
-        let atomic = is_state(operand);
+        let atomic = operand.is_library_state();
         if size > 0 && (atomic || !passes(address, size, writes, site)) {
-            visit(crate::detect::access::Access {
-                address,
-                size,
-                writes,
-                atomic,
-                proven: true,
-                site,
-            });
+            visit(Access { address, size, writes, atomic, proven: true, site });
         }
     }
 }

@@ -19,6 +19,9 @@ pub(super) enum Measure {
     BoundedWideString(u8, u8),
     /// The product of two registers, in bytes.
     Product(u8, u8),
+    /// The C string at the operand, up to where it differs from the one at the register `other`, of at most as many
+    /// bytes as the register `most` says.
+    Compared { other: u8, most: Option<u8>, folds: bool },
     /// As many elements as this register says, each of the operand's size.
     Elements(u8),
     /// As many bytes as the word says to which this register points.
@@ -145,6 +148,26 @@ pub(super) struct Operand {
     pub(super) when: When,
 }
 
+impl Operand {
+    /// Whether it is state of the library and not memory of the program.
+    pub(super) fn is_library_state(&self) -> bool {
+        matches!(
+            self.measure,
+            Measure::Descriptor(_)
+                | Measure::Taken { .. }
+                | Measure::Given { .. }
+                | Measure::Closed(_)
+                | Measure::Key(_)
+                | Measure::Stream
+                | Measure::Polled(_)
+                | Measure::Path
+                | Measure::Slot(_)
+                | Measure::Hidden { .. }
+                | Measure::HiddenKnown
+        ) || self.base == NONE
+    }
+}
+
 /// A condition on an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
@@ -194,80 +217,4 @@ pub(super) enum Search {
     WhileEqual,
     /// At the first element that is equal (`repne`).
     WhileDifferent,
-}
-
-/// What copies, fills, or reads many bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bulk {
-    None,
-    /// `rep movs` with elements of this size.
-    RepeatedMove(u8),
-    /// `rep stos` with elements of this size.
-    RepeatedStore(u8),
-    /// A call of `memcpy` or `memmove`, which return the destination.
-    Copy,
-    /// A call of `mempcpy`, which returns the end of the destination.
-    CopyToEnd,
-    /// A call of `memset`.
-    Fill,
-    /// A call of a function on strings.
-    Strings(StringFunction),
-}
-
-/// Functions that read bytes until what they find decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StringFunction {
-    /// `strlen`.
-    Length,
-    /// `strcmp`.
-    CompareStrings,
-    /// `memcmp`.
-    Compare,
-    /// `memchr`.
-    Find,
-    /// `strchr`.
-    FindInString,
-    /// `strcpy`, which returns the destination.
-    Copy,
-    /// `stpcpy`, which returns the end of the destination.
-    CopyToEnd,
-    /// `strtol` and its like.
-    Number(Number),
-}
-
-/// Functions that convert text to a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Number {
-    /// `strtol`.
-    Signed,
-    /// `strtoul`.
-    Unsigned,
-    /// `atoi` and `atol`.
-    Decimal,
-}
-
-impl Bulk {
-    /// By the name of a function.
-    pub(super) fn of_function(name: &str) -> Bulk {
-        match name {
-            "memcpy" | "memmove" | "__memcpy_chk" | "__memmove_chk" => Bulk::Copy,
-            "mempcpy" | "__mempcpy_chk" => Bulk::CopyToEnd,
-            "memset" | "__memset_chk" => Bulk::Fill,
-            "strlen" => Bulk::Strings(StringFunction::Length),
-            "strcmp" => Bulk::Strings(StringFunction::CompareStrings),
-            "memcmp" | "bcmp" => Bulk::Strings(StringFunction::Compare),
-            "memchr" => Bulk::Strings(StringFunction::Find),
-            "strchr" | "index" => Bulk::Strings(StringFunction::FindInString),
-            "strcpy" | "__strcpy_chk" => Bulk::Strings(StringFunction::Copy),
-            "strtol" | "strtoll" | "__isoc23_strtol" | "__isoc23_strtoll" => {
-                Bulk::Strings(StringFunction::Number(Number::Signed))
-            }
-            "strtoul" | "strtoull" | "__isoc23_strtoul" | "__isoc23_strtoull" => {
-                Bulk::Strings(StringFunction::Number(Number::Unsigned))
-            }
-            "atoi" | "atol" | "atoll" => Bulk::Strings(StringFunction::Number(Number::Decimal)),
-            "stpcpy" | "__stpcpy_chk" => Bulk::Strings(StringFunction::CopyToEnd),
-            _ => Bulk::None,
-        }
-    }
 }

@@ -4,7 +4,7 @@ use crate::detect::access::{
     Access, POINTS, done, is_awake, is_point, look, note_gap, note_stack, peek,
 };
 use crate::detect::shadow::{Word, bytes_within};
-use crate::instrument::binary::bulk;
+use crate::instrument::binary::bulk::{self, Bulk, Caller};
 use crate::instrument::binary::calls;
 use crate::instrument::binary::effective_address::{address, word_at};
 use crate::instrument::binary::extents::several;
@@ -12,7 +12,9 @@ use crate::instrument::binary::hidden_state;
 use crate::instrument::binary::lanes;
 use crate::instrument::binary::monitored::{plain, synchronise};
 use crate::instrument::binary::operand::{LOWEST, Measure, NONE, Operand, Search, Target, When};
-use crate::instrument::binary::stub::{BELOW, Registers, heddle_probe_back, heddle_probe_stub};
+use crate::instrument::binary::stub::{
+    BELOW, Registers, heddle_probe_back, heddle_probe_stub, heddle_return,
+};
 use crate::instrument::binary::targets;
 use crate::instrument::binary::variable_arguments::{Arguments, wide_length};
 use crate::instrument::binary::{PROBES, Probe, are_any, find, hot_probes};
@@ -261,22 +263,21 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     }
     let task = world().task();
     task.probed.set(&raw const *registers as u64);
-    let (general, flags) = (&mut registers.general, registers.flags);
+    let flags = registers.flags;
     if probe.atomic {
         // What a compare-and-swap expects is in rax.
-        reuse::expected(general[0], probe.behind);
+        reuse::expected(registers.general[0], probe.behind);
     }
-    if let Some(done) = bulk::in_pieces(probe.bulk, probe.behind, general, flags) {
-        task.probed.set(0);
-        registers.continue_at_result();
-        return match done {
-            // The copy of the instruction is as long as the instruction itself.
-            bulk::Done::Instruction => probe.copy.get() + (probe.behind - probe.address),
-            bulk::Done::Call => probe.behind,
-        };
+    let caller = Caller { site: probe.behind, is_compiled: false };
+    let own = probe.operands[..usize::from(probe.count)].iter().chain(probe.further);
+    let is_first = comes_first(probe.bulk);
+    for operand in own.clone().filter(|it| is_first(it)) {
+        touch_all(&probe, operand, registers);
     }
-    let own = probe.operands[..usize::from(probe.count)].iter();
-    for operand in own.chain(probe.further) {
+    if let Some(done) = bulk::in_pieces(probe.bulk, caller, &mut registers.general, flags) {
+        return continue_behind(&probe, registers, done);
+    }
+    for operand in own.filter(|it| !is_first(it)) {
         if let Measure::Lanes(lanes) = &operand.measure {
             // SAFETY: the stub's `xsave` stored all components there, and it restores them from there when
             // this call returns.
@@ -287,28 +288,63 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
             } else if let Some((first, size)) = lanes::extent(lanes, operand.size, start, &state) {
                 touch(&probe, operand, first, size);
             }
-        } else if several(operand, &arguments(&probe, registers), &mut |address, size| {
-            touch(&probe, operand, address, size);
-        }) {
-            // Done.
-        } else if let Some((address, size)) = extent(&probe, operand, registers) {
-            touch(&probe, operand, address, size);
+        } else {
+            touch_all(&probe, operand, registers);
         }
     }
     let target = target_of(&probe, registers);
-    let called = target.and_then(|target| targets::effects(target, probe.behind));
-    for operand in called.iter().flat_map(|called| called.operands) {
-        if several(operand, &arguments(&probe, registers), &mut |address, size| {
-            touch(&probe, operand, address, size);
-        }) {
-            // Done.
-        } else if let Some((address, size)) = argument_extent(operand, &registers.general) {
-            touch(&probe, operand, address, size);
+    if let Some(called) = target.and_then(|target| targets::effects(target, probe.behind)) {
+        let is_first = comes_first(called.bulk);
+        for operand in called.operands.iter().filter(|it| is_first(it)) {
+            touch_argument(&probe, operand, registers);
+        }
+        if let Some(done) = bulk::in_pieces(called.bulk, caller, &mut registers.general, flags) {
+            return continue_behind(&probe, registers, done);
+        }
+        for operand in called.operands.iter().filter(|it| !is_first(it)) {
+            touch_argument(&probe, operand, registers);
         }
     }
     task.probed.set(0);
     hidden_state::begun();
     probe.copy.get()
+}
+
+/// Whether an operand of a call comes before what is made in pieces: state of the library.
+fn comes_first(bulk: Bulk) -> impl Fn(&Operand) -> bool {
+    move |operand| bulk != Bulk::None && operand.is_library_state()
+}
+
+/// Where the program continues behind what was made here.
+fn continue_behind(probe: &Probe, registers: &mut Registers, done: bulk::Done) -> u64 {
+    world().task().probed.set(0);
+    registers.continue_at_result();
+    match done {
+        // The copy of the instruction is as long as the instruction itself.
+        bulk::Done::Instruction => probe.copy.get() + (probe.behind - probe.address),
+        bulk::Done::Call if probe.jumps => heddle_return as *const () as u64,
+        bulk::Done::Call => probe.behind,
+    }
+}
+
+/// All that an operand leads to.
+fn touch_all(probe: &Probe, operand: &Operand, registers: &Registers) {
+    let each = &mut |address, size| touch(probe, operand, address, size);
+    if !several(operand, &arguments(probe, registers), each)
+        && let Some((address, size)) = extent(probe, operand, registers)
+    {
+        touch(probe, operand, address, size);
+    }
+}
+
+/// The same for a function that is called by its address.
+fn touch_argument(probe: &Probe, operand: &Operand, registers: &Registers) {
+    let each = &mut |address, size| touch(probe, operand, address, size);
+    if !several(operand, &arguments(probe, registers), each)
+        && let Some((address, size)) = argument_extent(operand, &registers.general)
+    {
+        touch(probe, operand, address, size);
+    }
 }
 
 /// The arguments of a call that is about to be made. A tail call jumps with its return address on the stack.
@@ -445,6 +481,9 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         Measure::Register(number) => register(number),
         // For a null pointer the program is about to fault, and must do so itself.
         Measure::String(number) => text_at(register(number)),
+        Measure::Compared { other, most, folds } => {
+            until_they_differ(address, register(other), most.map_or(u64::MAX, register), folds)
+        }
     };
     (count > 0).then_some((address, count))
 }
@@ -456,6 +495,21 @@ fn text_at(address: u64) -> u64 {
     }
     // SAFETY: as in `short_text`.
     unsafe { libc::strlen(address as *const std::ffi::c_char) as u64 + 1 }
+}
+
+/// How many bytes of two C strings, of at most `most` bytes, are compared until their order is known.
+fn until_they_differ(one: u64, other: u64, most: u64, folds: bool) -> u64 {
+    if one < LOWEST || other < LOWEST {
+        return 0;
+    }
+    // SAFETY: `tolower` reads the locale's table at a byte's value.
+    let folded =
+        |byte: u64| if folds { unsafe { libc::tolower(byte as i32) } } else { byte as i32 };
+    let ends = |&at: &u64| {
+        let (a, b) = (peek(one + at, 1), peek(other + at, 1));
+        a == 0 || folded(a) != folded(b)
+    };
+    (0..most).find(ends).map_or(most, |at| at + 1)
 }
 
 /// How many bytes there are at an address up to and with the first that is equal to `byte`, at most `most`.

@@ -5,13 +5,15 @@
 //! writes one naturally aligned piece of at most eight bytes after the other, each a separate access.
 
 use crate::detect::access::peek;
-use crate::instrument::binary::bulk::{access, has_point, write};
-use crate::instrument::binary::monitored::plain;
-use crate::instrument::binary::operand::{LOWEST, Number, StringFunction};
+use crate::instrument::binary::bulk::Caller;
+use crate::instrument::binary::operand::LOWEST;
+use crate::instrument::binary::string_function::{Found, Most, Number, StringFunction};
+use crate::sys::real::real;
 use crate::sys::stops;
 use std::ffi::c_char;
 
 const RAX: usize = 0;
+const RCX: usize = 1;
 const RDX: usize = 2;
 const RSI: usize = 6;
 const RDI: usize = 7;
@@ -21,7 +23,7 @@ const LONGEST: usize = 256;
 
 /// Bytes that the running task reads one after the other, in pieces.
 struct Reader {
-    site: u64,
+    caller: Caller,
     /// The next byte, and the end of the bytes.
     at: u64,
     end: u64,
@@ -34,13 +36,14 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(site: u64, at: u64, len: u64, is_text: bool) -> Reader {
+    fn bytes(caller: Caller, at: u64, len: u64) -> Reader {
         let end = at.saturating_add(len);
-        Reader { site, at, end, is_text, piece: [0; 8], read: at, start: at }
+        Reader { caller, at, end, is_text: false, piece: [0; 8], read: at, start: at }
     }
 
-    fn text(site: u64, at: u64) -> Reader {
-        Reader::new(site, at, u64::MAX, true)
+    /// A string of at most so many bytes.
+    fn text(caller: Caller, at: u64, most: u64) -> Reader {
+        Reader { is_text: true, ..Reader::bytes(caller, at, most) }
     }
 
     /// The next byte; none at the end. A zero that ends the bytes is one of them.
@@ -63,44 +66,109 @@ impl Reader {
     /// arrives here does not decide what it reads, since another task may run first.
     fn read_piece(&mut self) {
         let size = ((self.at & !7) + 8).min(self.end) - self.at;
-        plain(&access(self.site, self.at, size, false));
+        self.caller.reads(self.at, size);
         self.piece = stops::for_program(|| peek(self.at, size)).to_ne_bytes();
         (self.start, self.read) = (self.at, self.at + size);
+    }
+
+    /// Reads to the end of the string: the address of its zero, or behind the last byte that takes part.
+    fn find_end(&mut self) -> u64 {
+        loop {
+            match self.next() {
+                None => return self.at,
+                Some(0) => return self.at - 1,
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+/// Bytes that the running task writes one after the other, in pieces.
+struct Writer {
+    caller: Caller,
+    start: u64,
+    at: u64,
+    /// How many bytes there is room for, as the compiler found.
+    room: u64,
+    piece: [u8; 8],
+}
+
+impl Writer {
+    fn new(caller: Caller, to: u64, room: u64) -> Writer {
+        Writer { caller, start: to, at: to, room, piece: [0; 8] }
+    }
+
+    fn push(&mut self, byte: u8) {
+        if self.room == 0 {
+            // As the C library does: it ends the process.
+            real!(__chk_fail() as fn() -> ());
+        }
+        self.room -= 1;
+        self.piece[(self.at - self.start) as usize] = byte;
+        self.at += 1;
+        if self.at.is_multiple_of(8) {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.at > self.start {
+            let value = u64::from_ne_bytes(self.piece);
+            self.caller.write(self.start, self.at - self.start, value);
+            self.start = self.at;
+        }
     }
 }
 
 /// How two sequences of bytes compare: as the C library returns it, except for the absolute value.
-fn compare(mut one: Reader, mut other: Reader) -> u64 {
+fn compare(mut one: Reader, mut other: Reader, folds: bool) -> u64 {
+    // SAFETY: `tolower` reads the locale's table at a byte's value.
+    let folded = |byte: u8| if folds { unsafe { libc::tolower(byte.into()) } } else { byte.into() };
     loop {
         let (Some(a), Some(b)) = (one.next(), other.next()) else { return 0 };
-        if a != b {
-            return u64::from((i32::from(a) - i32::from(b)).cast_unsigned());
+        if folded(a) != folded(b) {
+            return u64::from((folded(a) - folded(b)).cast_unsigned());
         }
     }
 }
 
 /// Copies a string, and returns the address of its zero.
-fn copy(site: u64, to: u64, from: u64) -> u64 {
-    let mut reader = Reader::text(site, from);
-    let (mut piece, mut start, mut at) = ([0; 8], to, to);
-    while let Some(byte) = reader.next() {
-        piece[(at - start) as usize] = byte;
-        at += 1;
-        if at.is_multiple_of(8) {
-            write(site, start, at - start, u64::from_ne_bytes(piece));
-            start = at;
+fn copy(mut from: Reader, mut to: Writer) -> u64 {
+    while let Some(byte) = from.next() {
+        to.push(byte);
+    }
+    to.flush();
+    to.at - 1
+}
+
+/// Copies a string of at most `most` bytes, fills the rest with zeros, and returns the address of the first zero,
+/// or behind the last byte.
+fn copy_padded(mut from: Reader, mut to: Writer, most: u64) -> u64 {
+    let (start, mut end) = (to.at, None);
+    for at in 0..most {
+        let byte = if end.is_none() { from.next().unwrap_or(0) } else { 0 };
+        if byte == 0 && end.is_none() {
+            end = Some(start + at);
         }
+        to.push(byte);
     }
-    if at > start {
-        write(site, start, at - start, u64::from_ne_bytes(piece));
+    to.flush();
+    end.unwrap_or(start + most)
+}
+
+/// Copies a string of at most so many bytes as the reader has, and ends it with a zero.
+fn append(mut from: Reader, mut to: Writer) {
+    while let Some(byte) = from.next().filter(|&byte| byte != 0) {
+        to.push(byte);
     }
-    at - 1
+    to.push(0);
+    to.flush();
 }
 
 /// The number at the beginning of a string, by the C library's function. What it has to read is read before:
 /// strings beyond [`LONGEST`] are not made in pieces.
-fn number(site: u64, text: u64, end: u64, base: u64, how: Number) -> u64 {
-    let (mut reader, mut copy) = (Reader::text(site, text), [0u8; LONGEST]);
+fn number(mut reader: Reader, end: u64, base: u64, how: Number) -> u64 {
+    let (caller, text, mut copy) = (reader.caller, reader.at, [0u8; LONGEST]);
     // White space, a sign, and digits of any base up to 36.
     let belongs = |&byte: &u8| {
         byte.is_ascii_alphanumeric() || byte.is_ascii_whitespace() || b"+-\x0b".contains(&byte)
@@ -122,7 +190,7 @@ fn number(site: u64, text: u64, end: u64, base: u64, how: Number) -> u64 {
     };
     if end >= LOWEST {
         let offset = behind as u64 - copy.as_ptr() as u64;
-        write(site, end, 8, text + offset);
+        caller.write(end, 8, text + offset);
     }
     value
 }
@@ -137,62 +205,112 @@ fn find(mut reader: Reader, byte: u8) -> u64 {
     0
 }
 
-/// Whether a piece of a string is a scheduling point for reads, or for writes to the same number of bytes at
-/// `to`.
-fn text_has_point(site: u64, text: u64, to: Option<u64>) -> bool {
-    if text < LOWEST {
-        return false;
+/// The address of a character in a string; it may be the zero at the end.
+fn find_in_string(mut reader: Reader, byte: u8, what: Found) -> u64 {
+    let mut found = 0;
+    while let Some(next) = reader.next() {
+        if next == byte {
+            found = reader.at - 1;
+            if what != Found::Last {
+                return found;
+            }
+        }
     }
-    // SAFETY: the program is about to read this string; if it is not mapped, this faults as its own read
-    // would.
-    let len = unsafe { libc::strlen(text as *const c_char) } as u64 + 1;
-    has_point(site, text, len, false) || to.is_some_and(|to| has_point(site, to, len, true))
+    if what == Found::FirstOrEnd { reader.at - 1 } else { found }
 }
 
-/// Whether a string is no longer than a number that is read in pieces.
-fn is_short(text: u64) -> bool {
-    // SAFETY: as in `text_has_point`, which accepted the string.
-    unsafe { libc::strnlen(text as *const c_char, LONGEST) < LONGEST }
+/// How many bytes of a string of at most `most` bytes there are now, with the zero.
+fn extent(text: u64, most: u64) -> u64 {
+    // SAFETY: the program is about to read this string; if it is not mapped, this faults as its own read
+    // would.
+    let len = stops::for_program(|| unsafe {
+        match most {
+            u64::MAX => libc::strlen(text as *const c_char),
+            most => libc::strnlen(text as *const c_char, most as usize),
+        }
+    });
+    (len as u64 + 1).min(most)
 }
 
 /// Makes the call if one of its pieces is a scheduling point; true if it did.
-pub(super) fn in_pieces(function: StringFunction, site: u64, general: &mut [u64; 16]) -> bool {
+pub(super) fn in_pieces(
+    function: StringFunction,
+    caller: Caller,
+    checked: bool,
+    general: &mut [u64; 16],
+) -> bool {
     use StringFunction as F;
-    let [first, second, third] = [general[RDI], general[RSI], general[RDX]];
+    let [first, second, third, fourth] = [RDI, RSI, RDX, RCX].map(|number| general[number]);
     if first < LOWEST {
         return false;
     }
-    let range = |at: u64, len: u64| at >= LOWEST && has_point(site, at, len, false);
+    let most = |most: Most| match most {
+        Most::Any => u64::MAX,
+        Most::Second => second,
+        Most::Third => third,
+    };
+    let has_point = |at: u64, len: u64, writes: bool| {
+        at >= LOWEST && len > 0 && caller.has_point(at, len, writes)
+    };
+    let reads = |at: u64, len: u64| has_point(at, len, false);
+    let text = |at: u64, most: u64| at >= LOWEST && most > 0 && reads(at, extent(at, most));
+    // The argument behind the others says how much room there is.
+    let room = |argument: u64| if checked { argument } else { u64::MAX };
     general[RAX] = match function {
-        F::Length if text_has_point(site, first, None) => {
-            let mut reader = Reader::text(site, first);
-            while reader.next().is_some() {}
-            reader.at - first - 1
+        F::Length { most: limit } if text(first, most(limit)) => {
+            Reader::text(caller, first, most(limit)).find_end() - first
         }
-        F::CompareStrings
-            if text_has_point(site, first, None) || text_has_point(site, second, None) =>
+        F::CompareStrings { most: limit, folds }
+            if text(first, most(limit)) || text(second, most(limit)) =>
         {
-            compare(Reader::text(site, first), Reader::text(site, second))
+            let of = |at| Reader::text(caller, at, most(limit));
+            compare(of(first), of(second), folds)
         }
-        F::Compare if range(first, third) || range(second, third) => {
-            let bytes = |at| Reader::new(site, at, third, false);
-            compare(bytes(first), bytes(second))
+        F::Compare if reads(first, third) || reads(second, third) => {
+            let of = |at| Reader::bytes(caller, at, third);
+            compare(of(first), of(second), false)
         }
-        F::Find if range(first, third) => {
-            find(Reader::new(site, first, third, false), second as u8)
+        F::Find if reads(first, third) => find(Reader::bytes(caller, first, third), second as u8),
+        F::FindInString(found) if text(first, u64::MAX) => {
+            find_in_string(Reader::text(caller, first, u64::MAX), second as u8, found)
         }
-        F::FindInString if text_has_point(site, first, None) => {
-            find(Reader::text(site, first), second as u8)
-        }
-        F::Number(how) if text_has_point(site, first, None) && is_short(first) => {
+        F::Number(how)
+            if text(first, u64::MAX) && extent(first, LONGEST as u64) < LONGEST as u64 =>
+        {
             let (end, base) = if how == Number::Decimal { (0, 10) } else { (second, third) };
-            number(site, first, end, base, how)
+            number(Reader::text(caller, first, u64::MAX), end, base, how)
         }
-        F::Copy if text_has_point(site, second, Some(first)) => {
-            copy(site, first, second);
+        F::Copy { to_end } if second >= LOWEST => {
+            let len = extent(second, u64::MAX);
+            if !reads(second, len) && !has_point(first, len, true) {
+                return false;
+            }
+            let from = Reader::text(caller, second, u64::MAX);
+            let end = copy(from, Writer::new(caller, first, room(third)));
+            if to_end { end } else { first }
+        }
+        F::CopyPadded { to_end } if text(second, third) || has_point(first, third, true) => {
+            if room(fourth) < third {
+                return false;
+            }
+            let from = Reader::text(caller, second, third);
+            let end = copy_padded(from, Writer::new(caller, first, u64::MAX), third);
+            if to_end { end } else { first }
+        }
+        F::Append { most: limit } if second >= LOWEST => {
+            let (known, added) = (extent(first, u64::MAX), extent(second, most(limit)));
+            if !reads(first, known)
+                && !reads(second, added)
+                && !has_point(first + known - 1, added + 1, true)
+            {
+                return false;
+            }
+            let end = Reader::text(caller, first, u64::MAX).find_end();
+            let room = room(if limit == Most::Any { third } else { fourth });
+            let to = Writer::new(caller, end, room.saturating_sub(end - first));
+            append(Reader::text(caller, second, most(limit)), to);
             first
         }
-        F::CopyToEnd if text_has_point(site, second, Some(first)) => copy(site, first, second),
         _ => return false,
     };
     true

@@ -172,6 +172,13 @@ global_asm!(
     ".cfi_offset rip, -136",
     "ret 136",
     ".cfi_endproc",
+    // Where a tail call was made here: returns to the caller of the code that jumps.
+    ".hidden heddle_return",
+    ".globl heddle_return",
+    "heddle_return:",
+    ".cfi_startproc",
+    "ret",
+    ".cfi_endproc",
     frame = const traces::wire::PROBE_FRAME,
     rare = const !COMMON,
     size = sym VECTOR_SIZE,
@@ -183,4 +190,5 @@ global_asm!(
 unsafe extern "C" {
     pub(super) fn heddle_probe_stub();
     pub(super) fn heddle_probe_back();
+    pub(super) fn heddle_return();
 }

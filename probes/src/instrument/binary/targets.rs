@@ -5,6 +5,7 @@
 //! is neither instrumented nor in the catalogue is reported.
 
 use crate::fiber::switch;
+use crate::instrument::binary::bulk::Bulk;
 use crate::instrument::binary::calls;
 use crate::instrument::binary::catalogue::Catalogue;
 use crate::instrument::binary::image::{Image, Instrumentation};
@@ -21,6 +22,8 @@ const QUICK: usize = 256;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Called {
     pub(super) operands: &'static [Operand],
+    /// Whether it copies, fills or reads many bytes.
+    pub(super) bulk: Bulk,
     /// The number of the unknown function, or 0.
     unknown: u32,
     /// Whether it is code that no file contains.
@@ -192,7 +195,8 @@ impl Known {
     }
 
     fn of(&self, target: u64) -> Called {
-        let nothing = Called { operands: &[], unknown: 0, generated: false };
+        let bulk = Bulk::None;
+        let nothing = Called { operands: &[], bulk, unknown: 0, generated: false };
         let Some((image, is_observed)) = self.module(target) else {
             return Called { generated: true, ..nothing };
         };
@@ -221,7 +225,8 @@ impl Known {
             _ => calls::unknown_function(target, name, image.file_name()),
         };
         let operands = effects.unwrap_or_default().operands.leak();
-        Called { operands, unknown, generated: false }
+        let bulk = name.map_or(bulk, Bulk::of_function);
+        Called { operands, bulk, unknown, generated: false }
     }
 
     /// Whether a function of a module is instrumented. A replay decodes only what it needs.

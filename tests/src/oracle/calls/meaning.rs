@@ -1,6 +1,7 @@
 //! What the calls mean, and every outcome of a function, by enumeration of all interleavings.
 
 use super::{Call, Family, Function, Statement};
+use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
 /// An observation that no call makes.
@@ -130,6 +131,10 @@ impl Shared {
                 self.text[0] = ending(value);
                 Step::Returns(0)
             }
+            Call::Padded(value) => {
+                self.text[usize::from(steps)] = if first { ending(value) } else { 0 };
+                if first { Step::More } else { Step::Returns(0) }
+            }
             Call::Print(value) => {
                 self.text[0] = ending(value);
                 Step::Returns(7)
@@ -165,6 +170,25 @@ impl Shared {
             Call::Compare(value) => {
                 let order = |word: u64| word.swap_bytes().cmp(&digits(value));
                 Step::Returns(order(*read).then(order(self.text[1])) as i8 as u8 as u64)
+            }
+            Call::CompareStart(value) => {
+                let (word, size) = if first { (self.text[0], 8) } else { (self.text[1], 4) };
+                let order = word.to_le_bytes()[..size].cmp(&digits(value).to_le_bytes()[..size]);
+                match order {
+                    Ordering::Equal if first => Step::More,
+                    order => Step::Returns(order as i8 as u8 as u64),
+                }
+            }
+            Call::LastDigit(_) if first && end_in(self.text[0]).is_none() => {
+                *read = self.text[0];
+                Step::More
+            }
+            Call::LastDigit(value) => {
+                let words = if first { [self.text[0], 0] } else { [*read, self.text[1]] };
+                let bytes = words.into_iter().flat_map(u64::to_le_bytes).enumerate();
+                let text = bytes.take_while(|&(_, byte)| byte != 0);
+                let last = text.filter(|&(_, byte)| byte == b'0' + value).last();
+                Step::Returns(last.map_or(NOTHING, |(at, _)| at as u64))
             }
             Call::ReadIn => {
                 self.text[0] = digits(5);

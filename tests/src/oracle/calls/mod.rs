@@ -22,14 +22,20 @@ pub enum Call {
     ShortString(u8),
     /// `strcpy` of 15 characters to the text.
     LongString(u8),
+    /// `strncpy` of 7 characters, which fills 16 bytes.
+    Padded(u8),
     /// `snprintf` of a number of 7 digits to the text.
     Print(u8),
     /// `memmove` of the first 8 bytes of the text to the second 8.
     Move,
     /// `strlen` of the text.
     Length,
-    /// `strtol` of the text.
+    /// `strtol` of the text, as the last call of a function.
     Parse,
+    /// `strncmp` of 12 bytes of the text with a constant.
+    CompareStart(u8),
+    /// `strrchr` of a digit in the text, by a pointer to the function.
+    LastDigit(u8),
     /// `memcpy` of 16 bytes of the text to a local variable.
     CopyOut,
     /// `memcmp` of 16 bytes of the text with a constant.
@@ -212,7 +218,7 @@ pub fn functions(first: usize, count: usize) -> Vec<(Function, BTreeSet<u64>)> {
 /// A call of this family.
 fn call(family: Family, numbers: &mut Numbers) -> Call {
     let mut below = |end: usize| numbers.below(end) as u8;
-    let (which, value, index) = (below(12), 1 + below(3), below(2));
+    let (which, value, index) = (below(15), 1 + below(3), below(2));
     match family {
         Family::Text => match which {
             0 => Call::Fill(value),
@@ -226,6 +232,9 @@ fn call(family: Family, numbers: &mut Numbers) -> Call {
             8 => Call::CopyOut,
             9 => Call::Compare(value),
             10 => Call::ReadIn,
+            11 => Call::Padded(value),
+            12 => Call::CompareStart(value),
+            13 => Call::LastDigit(value),
             _ => Call::WriteOut,
         },
         Family::Atomics => match which % 3 {

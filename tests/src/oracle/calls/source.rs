@@ -59,9 +59,15 @@ static uint64_t fill(int value) { memset(text, '0' + value, 16); return 0; }
 static uint64_t copy_in(int value) { memcpy(text, digits(value), 16); return 0; }
 static uint64_t copy_short(int value) { strcpy(text, short_string(value)); return 0; }
 static uint64_t copy_long(int value) { strcpy(text, long_string(value)); return 0; }
+static uint64_t copy_padded(int value) { strncpy(text, short_string(value), 16); return 0; }
 static uint64_t print(int value) { return snprintf(text, 8, "%d", 1111111 * value); }
 static uint64_t move() { memmove(text + 8, text, 8); return 0; }
-static uint64_t parse() { return strtol(text, nullptr, 10); }
+__attribute__((noinline)) static uint64_t parse() { return strtol(text, nullptr, 10); }
+static char *(*volatile last_of)(char *, int) = strrchr;
+static uint64_t last_digit(int value) {
+    char *found = last_of(text, '0' + value);
+    return found ? found - text : NOTHING;
+}
 static uint64_t copy_out() {
     alignas(16) char copy[16];
     memcpy(copy, text, 16);
@@ -69,6 +75,10 @@ static uint64_t copy_out() {
 }
 static uint64_t compare(int value) {
     int order = memcmp(text, digits(value), 16);
+    return (uint8_t)(order < 0 ? -1 : order > 0);
+}
+static uint64_t compare_start(int value) {
+    int order = strncmp(text, digits(value), 12);
     return (uint8_t)(order < 0 ? -1 : order > 0);
 }
 static uint64_t read_in(int thread) { return pread(sources[thread], text, 8, 0); }
@@ -201,6 +211,9 @@ fn expression(call: Call, thread: usize) -> String {
         Call::CopyIn(value) => format!("copy_in({value})"),
         Call::ShortString(value) => format!("copy_short({value})"),
         Call::LongString(value) => format!("copy_long({value})"),
+        Call::Padded(value) => format!("copy_padded({value})"),
+        Call::CompareStart(value) => format!("compare_start({value})"),
+        Call::LastDigit(value) => format!("last_digit({value})"),
         Call::Print(value) => format!("print({value})"),
         Call::Move => "move()".into(),
         Call::Length => "strlen(text)".into(),
