@@ -47,11 +47,11 @@ impl Statement {
         }
     }
 
-    /// The accesses, each one step: the bytes, and whether it writes. `plain`: the C library is not
-    /// instrumented, and fills more than eight bytes in pieces.
-    fn steps(&self, plain: bool) -> Vec<(Range<usize>, bool)> {
+    /// The accesses, each one step: the bytes, and whether it writes. A call fills more than eight bytes in
+    /// pieces.
+    fn steps(&self) -> Vec<(Range<usize>, bool)> {
         match self {
-            Statement::Fill(to, _) if plain && to.len() > 8 => {
+            Statement::Fill(to, _) if to.len() > 8 => {
                 let words = (to.start & !7..to.end).step_by(8);
                 words.map(|word| (word.max(to.start)..(word + 8).min(to.end), true)).collect()
             }
@@ -125,10 +125,10 @@ struct All<'a> {
 }
 
 impl<'a> All<'a> {
-    fn of(program: &'a Program, plain: bool) -> All<'a> {
+    fn of(program: &'a Program) -> All<'a> {
         let steps = |task: &Vec<Statement>| {
             let each = task.iter().enumerate().flat_map(|(at, statement)| {
-                statement.steps(plain).into_iter().map(move |(bytes, writes)| (at, bytes, writes))
+                statement.steps().into_iter().map(move |(bytes, writes)| (at, bytes, writes))
             });
             each.collect()
         };
@@ -244,8 +244,8 @@ fn accesses_of_all_sizes_depend_on_each_other_exactly_if_they_overlap() {
     let instrumented = compiled_text(&home, "instrumented", &text, &["-O1", "-fsanitize=thread"]);
     let mut wrong = Vec::new();
     for (number, program) in all.iter().enumerate() {
-        for (binary, is_plain) in [(&instrumented, false), (&plain, true)] {
-            let expected = All::of(program, is_plain);
+        let expected = All::of(program);
+        for binary in [&instrumented, &plain] {
             let args =
                 ["explore", "--json", "--keep-going", "--strategy", "dpor", "--workers", "1"];
             let number = number.to_string();
