@@ -5,7 +5,7 @@
 //! is represented by a word of the runtime, so that everything that follows from accesses (conflicts,
 //! scheduling points, dependences) follows for it as well.
 
-use crate::instrument::binary::library_states::{self, Hidden};
+use crate::instrument::binary::library_states::{self, HEAP_NAME, Hidden};
 use crate::instrument::binary::operand::{Measure, NONE, Operand, When};
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -219,6 +219,10 @@ impl Catalogue {
 
     /// The use of hidden state that matters where a signal handler interrupts the call, if there is any.
     fn hidden(&self, function: &'static str, effect: &str) -> Option<Operand> {
+        if effect == HEAP_NAME && self.handles_signals {
+            let heap = Hidden::named(effect)?;
+            return Some(library_states::operand(function, heap, true, &NOTHING));
+        }
         let (access, of) = effect.split_once(':').filter(|_| self.handles_signals)?;
         let (of, kind) = of.rsplit_once(':')?;
         let (hidden, of) = match (access, of) {
