@@ -4,7 +4,7 @@ import gdb
 # The name of each command, its help, and whether it moves. Heddle inserts its table here.
 COMMANDS = ()
 # Commands that have a separate class below, and those that gdb has itself.
-OTHERWISE = ("history", "stop-on", "checkpoint", "checkpoints", "delete", "restart", "reverse")
+OTHERWISE = ("history", "origin", "stop-on", "checkpoint", "checkpoints", "delete", "restart", "reverse")
 
 
 def ask(command):
@@ -132,6 +132,20 @@ The expression is evaluated here, once. A number after it lists the writes from 
         gdb.write(ask("history 0x%x %d %s" % (int(value.address), value.type.sizeof, start)))
 
 
+class Origin(gdb.Command):
+    """Where the value of an expression came from, through copies: `sched origin EXPRESSION`."""
+
+    def __init__(self):
+        super().__init__("sched origin", gdb.COMMAND_STATUS, gdb.COMPLETE_EXPRESSION)
+
+    def invoke(self, argument, from_tty):
+        value = gdb.parse_and_eval(argument)
+        if value.address is None:
+            raise gdb.GdbError("it is not in memory: " + argument)
+        gdb.write("%s is %s, at 0x%x\n" % (argument, value, int(value.address)))
+        gdb.write(ask("origin 0x%x %d" % (int(value.address), value.type.sizeof)))
+
+
 class Move(gdb.Command):
     def __init__(self, name, doc):
         self.__doc__ = doc
@@ -224,7 +238,7 @@ Sched()
 for name, doc, moves in COMMANDS:
     if name not in OTHERWISE:
         (Move if moves else Query)(name, doc)
-for command in (OwnFrames, History, StopOn, Checkpoint, InfoCheckpoints, DeleteCheckpoint, Restart, When, Back, Forward):
+for command in (OwnFrames, History, Origin, StopOn, Checkpoint, InfoCheckpoints, DeleteCheckpoint, Restart, When, Back, Forward):
     command()
 
 

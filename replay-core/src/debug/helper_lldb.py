@@ -56,7 +56,7 @@ def command_function(name, moves, doc):
     """Returns the function of one command."""
 
     def run(debugger, argument, context, result, internal):
-        if name == "history":
+        if name in ("history", "origin"):
             argument = place_of(context, argument)
         said = ask(debugger, (name + " " + argument).strip())
         if moves and not said.strip():

@@ -9,6 +9,7 @@
 //! One thread does all of it, because ptrace requires the thread that started the process.
 
 pub mod client;
+mod dataflow;
 mod execution;
 mod inspector;
 mod process;

@@ -67,7 +67,8 @@ impl Execution {
         }
     }
 
-    fn contents(&self, watch: Watch) -> u64 {
+    /// What watched memory contains.
+    pub(super) fn contents(&self, watch: Watch) -> u64 {
         let mut bytes = [0; 8];
         self.live.read(watch.address, &mut bytes[..usize::from(watch.len)]);
         u64::from_le_bytes(bytes)

@@ -16,9 +16,11 @@ mod inspect;
 mod interrupt;
 mod line_range;
 pub(crate) mod memory_write;
+pub(crate) mod origin;
 pub(crate) mod position;
 mod run;
 mod steps;
+mod stretch;
 mod untraced;
 
 use super::process::machine::{Machine, ProcessState};

@@ -8,6 +8,7 @@ mod history;
 mod left_out;
 mod monitor;
 pub(super) mod monitor_commands;
+mod origin;
 mod owed;
 mod running_search;
 mod satisfy;

@@ -114,6 +114,9 @@ const COMMANDS: &[Command] = &[
     query("history", "EXPRESSION", "every write to it: step, task, place, value", |s, a| {
         Ok(s.history_of(a).ok_or(Refusal::Arguments)??)
     }),
+    query("origin", "EXPRESSION", "where its value came from, through copies", |s, a| {
+        Ok(s.origin_of(a).ok_or(Refusal::Arguments)??)
+    }),
     query("schedule", "", "the tasks of all steps, on one line", |s, _| Ok(s.schedule())),
     query("output", "", "the program's output so far", |s, _| Ok(s.program_output())),
     query("diverge", "", "what happens to a change of memory or registers", |s, _| {
