@@ -234,12 +234,11 @@ impl Experiment<'_> {
         executions: u64,
         steps: u64,
     ) -> Result<Reaching, Refused> {
-        let choices = &self.failing;
         let plans = [
-            (Plan::Replay { choices: choices.clone(), expected: Vec::new() }, 1),
+            (self.again(), 1),
             (Plan::seeded("random", 1), executions),
             (Plan::seeded("pct", 1), executions),
-            (Plan::LocalSearch { choices: choices.clone(), seed: 1 }, executions / 2),
+            (Plan::LocalSearch { choices: self.failing.clone(), seed: 1 }, executions / 2),
         ];
         let mut sum =
             Reaching { each: vec![Default::default(); predicates.len()], ..Default::default() };
@@ -251,6 +250,11 @@ impl Experiment<'_> {
             }
         }
         Ok(sum)
+    }
+
+    /// The failing schedule.
+    fn again(&self) -> Plan {
+        Plan::Replay { choices: self.failing.clone(), expected: Vec::new() }
     }
 
     fn plan(
@@ -275,28 +279,50 @@ impl Experiment<'_> {
         proposals.iter().filter_map(compile).collect()
     }
 
-    /// Counts executions for each of the predicates that the program allows.
+    /// Counts executions for each of the predicates that the program allows. Leaves out those that the
+    /// failing execution does not reach: they cannot be its cause, and running it once costs much less than
+    /// the comparison.
     fn count(
         &mut self,
         proposals: &[Proposal],
         executions: u64,
         steps: u64,
     ) -> Result<Vec<(Proposal, Counts)>, Refused> {
-        let mut counted = Vec::new();
         let compiled = self.compiled(proposals);
-        let mut rest = &compiled[..];
-        while !rest.is_empty() {
-            let some = rest.split_off(..together(rest)).unwrap_or_default();
-            if self.interrupt.load(Relaxed) {
-                break;
-            }
-            self.proposals += some.len();
-            let predicates: Vec<Predicate> = some.iter().map(|(_, it)| it.clone()).collect();
-            let ran = self.run(&predicates, executions, steps)?;
+        let mut reached = Vec::new();
+        self.in_batches(&compiled, |experiment, some, predicates| {
+            experiment.proposals += some.len();
+            let again = experiment.again();
+            let ran = experiment.plan(predicates, again, 1, steps)?;
+            // A program that does not repeat its failure says nothing about them.
+            let is_reached = |at: usize| ran.all.failing == 0 || ran.each[at].failing > 0;
+            let some = some.iter().enumerate().filter(|(at, _)| is_reached(*at));
+            reached.extend(some.map(|(_, one)| one.clone()));
+            Ok(())
+        })?;
+        let mut counted = Vec::new();
+        self.in_batches(&reached, |experiment, some, predicates| {
+            let ran = experiment.run(predicates, executions, steps)?;
             let counts = ran.each.iter().map(|&with| Counts::of(ran.all, with));
             counted.extend(some.iter().map(|(one, _)| one.clone()).zip(counts));
-        }
+            Ok(())
+        })?;
         Ok(counted)
+    }
+
+    /// Does something with as many of the predicates at a time as fit into one search.
+    fn in_batches(
+        &mut self,
+        compiled: &[(Proposal, Predicate)],
+        mut of: impl FnMut(&mut Self, &[(Proposal, Predicate)], &[Predicate]) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        let mut rest = compiled;
+        while !rest.is_empty() && !self.interrupt.load(Relaxed) {
+            let some = rest.split_off(..together(rest)).unwrap_or_default();
+            let predicates: Vec<Predicate> = some.iter().map(|(_, it)| it.clone()).collect();
+            of(self, some, &predicates)?;
+        }
+        Ok(())
     }
 
     /// Checks the exact candidates with more executions, and with all schedules if these are few.
