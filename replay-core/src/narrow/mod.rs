@@ -13,16 +13,18 @@ mod proposal;
 mod relevance;
 mod sites;
 
-pub use heddle_cp::{Insertion, declaration, insertions};
+pub use heddle_cp::Insertion;
 pub use proposal::{Counts, Proposal, SiteOfThread};
 
 use crate::control::runner::{Reaching, Runner};
-use crate::predicates::Compiler;
+use crate::explain::source::{Language, Source};
+use crate::predicates::{Compiler, Operand};
 use crate::shrink::{Refused, reproduce};
 use crate::{Error, Target};
 use find::{Candidates, candidates, minimise};
 use relevance::Relevance;
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::Granularity;
@@ -74,6 +76,8 @@ pub struct Cause {
     pub led: Option<ThroughReport>,
     /// Other predicates for which the same holds.
     pub alternatives: Vec<Proposal>,
+    /// The lines for the source that make the threads wait for it, or why no statement can say it.
+    pub insertions: Result<Vec<Insertion>, String>,
 }
 
 /// The result.
@@ -161,12 +165,9 @@ pub fn narrow(
         let finding = if always { Finding::Always } else { Finding::NonePassed };
         return Ok(done(finding, &experiment, failing));
     }
-    let read = |path: &str| {
-        let text = std::fs::read(path).ok()?;
-        Some(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
-    };
-    let found = sites::sites(&failing.execution, &failure, &read, &compiler);
-    let relevance = Relevance::of(&found, &read);
+    let lines = |path: &str| Some(read(path)?.lines().map(str::to_owned).collect());
+    let found = sites::sites(&failing.execution, &failure, &lines, &compiler);
+    let relevance = Relevance::of(&found, &lines);
     let plain = sites::without_conditions(&found);
     let mut others = Vec::new();
     for seed in 0..4 {
@@ -187,6 +188,27 @@ pub fn narrow(
         return Err(Refused::NotReproduced("interrupted".into()));
     }
     Ok(done(finding, &experiment, failing))
+}
+
+/// The text of a source file.
+fn read(path: &str) -> Option<String> {
+    std::fs::read(path).ok().map(|text| String::from_utf8_lossy(&text).into_owned())
+}
+
+impl heddle_cp::Program for Compiler {
+    fn operand(
+        &self,
+        site: &SiteOfThread,
+        name: &str,
+        is_local: bool,
+        language: Language,
+    ) -> Option<Operand> {
+        Compiler::operand(self, &site.to_string(), name, is_local, language)
+    }
+
+    fn source(&self, path: &str) -> Option<Source> {
+        Some(Source::of(read(path)?.as_bytes(), Language::of(Path::new(path))))
+    }
 }
 
 impl sites::Code for Compiler {
@@ -368,12 +390,14 @@ impl Experiment<'_> {
                 }
             }
             kept.truncate(MOST_ALTERNATIVES);
+            let insertions = heddle_cp::insertions(&best, self.compiler);
             return Ok(Finding::Cause(Cause {
                 predicate: best,
                 counts,
                 proved,
                 led,
                 alternatives: kept,
+                insertions,
             }));
         }
         refuted.retain(|(_, counts)| counts.effect() >= LEAST_EFFECT);
