@@ -265,10 +265,18 @@ impl Program {
     }
 
     fn compile(&self, to: &Path) -> io::Result<()> {
+        self.compile_source(Path::new(&self.file), to)
+    }
+
+    /// Builds another source with this program's compiler and flags.
+    ///
+    /// # Errors
+    /// What the compiler says, or the file system.
+    pub fn compile_source(&self, source: &Path, to: &Path) -> io::Result<()> {
         let (compiler, flags) = self.language.compiler();
         let output = Command::new(compiler)
             .args(flags)
-            .arg(&self.file)
+            .arg(source)
             .args(&self.flags)
             .arg("-o")
             .arg(to)

@@ -1,5 +1,5 @@
 //! Concurrent predicates in the source (heddle.rs). Arguments: what to do, and how many threads are
-//! satisfied, and how many are not.
+//! satisfied, and how many are not; then the number of threads.
 #[path = "../../probes/include/heddle.rs"]
 mod heddle;
 
@@ -28,7 +28,8 @@ fn main() {
         "increment" => Others::Exactly(1),
         _ => Others::Exactly(number),
     };
-    let threads = if what == "increment" { 2 } else { 4 };
+    let several = args.get(4).and_then(|text| text.parse().ok()).unwrap_or(4);
+    let threads = if what == "increment" { 2 } else { several };
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
@@ -48,7 +49,7 @@ fn main() {
     });
     if what == "increment" {
         heddle::check!(VALUE.load(SeqCst) == 2);
-    } else if let [_, _, satisfied, gave_up] = &args[..] {
+    } else if let [_, _, satisfied, gave_up, ..] = &args[..] {
         heddle::check!(SATISFIED.load(SeqCst).to_string() == *satisfied);
         heddle::check!(GAVE_UP.load(SeqCst).to_string() == *gave_up);
     }

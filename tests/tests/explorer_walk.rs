@@ -130,6 +130,10 @@ fn the_order_of_two_steps_is_reversed() {
     // Creation cannot come after what the created task does.
     order(&mut terminal, ["t:0 create :26", "t:2 lock :7"]);
     terminal.wait_for("which does not show that it is impossible");
+    // Of an invalid predicate nothing is said but what is wrong in it.
+    terminal.press("@\x15T1@nowhere\r");
+    terminal.wait_for("--when: the program has no function nowhere");
+    assert!(!terminal.screen().contains("not reached in 0"), "{}", terminal.screen());
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }

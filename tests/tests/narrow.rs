@@ -1,8 +1,11 @@
 //! `heddle narrow`: from failures of programs to the states that cause them.
 
 use serde_json::Value;
+use std::path::Path;
 use tests::heddle::Home;
 use tests::predicates::path;
+use tests::targets::{self, sources};
+use traces::report::Verdict;
 
 /// A program, and what its cause is: each alternative is texts of lines at which threads have to be, and
 /// names that the condition has to contain. The cause, or a predicate that the answer calls equal to it, has
@@ -252,8 +255,44 @@ fn confirm(home: &Home, found: &Value, program: &str, args: &[&str]) -> Vec<u64>
     failing
 }
 
-/// Narrows the failure down, and asserts that the cause is the expected one.
-fn assert_found(all: &[Expected]) {
+/// Inserts the lines that are printed for the source, and asserts that the program can be built and that a
+/// search fails in few executions. Whether there are such lines.
+fn assert_source(home: &Home, found: &Value, program: &str, args: &[&str]) -> bool {
+    let what = format!("{program}: {found}");
+    let Some(insertions) = found["source"].as_array() else {
+        assert!(found["not_in_source"].as_str().is_some_and(|why| !why.is_empty()), "{what}");
+        return false;
+    };
+    let of = targets::program(program);
+    let original = std::fs::read_to_string(sources().join(&of.file)).expect("it is there");
+    let mut lines: Vec<String> = Vec::new();
+    for (number, line) in (1..).zip(original.lines()) {
+        let here = insertions.iter().filter(|one| one["line"] == number);
+        let texts = here.clone().filter_map(|one| one["code"].as_str().map(str::to_owned));
+        lines.extend(texts);
+        if here.clone().all(|one| one["replaces"] == false) {
+            lines.push(line.to_owned());
+        }
+    }
+    let include = sources().join("../../probes/include");
+    for header in ["heddle.h", "heddle.rs"] {
+        std::fs::copy(include.join(header), home.path().join(header)).expect("it is copied");
+    }
+    let source = home.path().join(&of.file);
+    std::fs::write(&source, lines.join("\n") + "\n").expect("it is written");
+    let changed = home.path().join("changed");
+    of.compile_source(Path::new(&source), &changed).unwrap_or_else(|why| panic!("{what}: {why}"));
+    let changed = changed.to_string_lossy().into_owned();
+    let words = ["explore", "--json", "--max-executions", "100", "--", &changed];
+    let run = home.heddle(words.into_iter().chain(args.iter().copied()));
+    assert_eq!(run.report().verdict, Verdict::Bug, "{what}: {run:?}");
+    true
+}
+
+/// Narrows the failure down, and asserts that the cause is the expected one. Returns for how many programs
+/// lines for the source were printed.
+fn assert_found(all: &[Expected]) -> usize {
+    let mut in_source = 0;
     for expected in all {
         let home = Home::new();
         let found = narrowed(&home, expected.program, expected.args);
@@ -277,17 +316,21 @@ fn assert_found(all: &[Expected]) {
         assert!(expected.causes.iter().any(matches), "{what}");
         let failing = confirm(&home, &found, expected.program, expected.args);
         assert!(failing.iter().all(|&count| count > 0), "{failing:?}: {what}");
+        in_source += usize::from(assert_source(&home, &found, expected.program, expected.args));
     }
+    in_source
 }
 
 #[test]
 fn the_cause_is_found_and_is_sufficient_and_necessary() {
-    assert_found(FOUND);
+    let in_source = assert_found(FOUND);
+    assert!(in_source >= 16, "{in_source} of {} causes as statements", FOUND.len());
 }
 
 #[test]
 fn a_lock_of_rusts_standard_library_is_one_operation_of_a_line() {
-    assert_found(FOUND_IN_RUST);
+    let in_source = assert_found(FOUND_IN_RUST);
+    assert!(in_source >= 3, "{in_source} of {} causes as statements", FOUND_IN_RUST.len());
 }
 
 #[test]

@@ -200,6 +200,11 @@ fn errors_point_into_the_predicate() {
         "T1@predicate_kinds.c:\"disturb(1)\"",
         "dividee@divide",
         "T1@divide && T1@swap",
+        "T1@predicate_kinds.c:40..39",
+        "T1@predicate_kinds.c:\"// divide\"..\"disturb(3)\"",
+        "T1@predicate_kinds.c:1..99",
+        "T1@predicate_kinds.c:1..3",
+        "T1@predicate_kinds.c:40..x",
         "any 65@divide",
         "T1@divide T2@divide",
         "T1@divide: ",
@@ -217,6 +222,8 @@ fn errors_point_into_the_predicate() {
         "T1@draw: kind == 1.5",
         "T1@draw: (widget)kind == 1",
         "T1@draw: 1 == 2",
+        "T1@draw: kind / 0 == 2 || kind % (1 - 1)",
+        "T1@draw: kind % 0x0 == 2",
         "T1@divide: divisor == 1 && divisor == 2",
         "T1@divide: divisor > 3 && 2 >= divisor",
         "T1@disturb: disturb.times == 0",
@@ -453,4 +460,64 @@ fn a_line_of_inlined_code_only_is_a_site() {
     let some = ["--keep-going", "--max-executions", "1000"];
     let report = explore(&home, "locks_cpp", &["locks"], when, &some).report();
     assert_eq!(report.satisfied.len(), 1, "{report:?}");
+}
+
+/// Two threads read a number, add one, and write it; a third place is never reached.
+const ADDING: &str = r"
+#include <pthread.h>
+static volatile int value, never;
+static void *work(void *unused) {
+    int seen = value; // read
+    seen = seen + 1; // add
+    value = seen; // write
+    if (never)
+        value = 0; // elsewhere
+    return unused; // behind
+}
+int main(void) {
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], 0, work, 0);
+    return pthread_join(threads[0], 0) + pthread_join(threads[1], 0);
+}
+";
+
+#[test]
+fn a_site_of_several_lines_is_any_of_them() {
+    let home = Home::new();
+    let program = compiled_text(&home, "adding", ADDING, &["-O0", "-g", "-pthread"]);
+    let result = |when: &str, strategy: &str| {
+        let words = ["explore", "--json", "--strategy", strategy, "--when", when, "--", &program];
+        home.heddle(words).report().predicates[0].result
+    };
+    for strategy in ["dfs", "dpor"] {
+        // A thread at the line that adds or at the one that writes has not written.
+        let between = "T1@adding.c:\"// add\"..\"// write\" && T2@adding.c:\"// read\"";
+        assert_eq!(result(between, strategy), PredicateResult::Satisfied, "{strategy}");
+        let written = format!("{between}: value == 1");
+        assert_eq!(result(&written, strategy), PredicateResult::Impossible, "{strategy}");
+        let longer = written.replace("// write", "// behind");
+        assert_eq!(result(&longer, strategy), PredicateResult::Satisfied, "{strategy}");
+    }
+    // The directed search holds a thread at one of the lines, and the local variable is known at each.
+    let local = "$1.seen == 1 && $2.seen == 1 && value == 0";
+    let both = format!("any 2@adding.c:\"// add\"..\"// write\": {local}");
+    assert_eq!(result(&both, "when"), PredicateResult::Satisfied);
+}
+
+#[test]
+fn a_site_that_no_thread_reaches_adds_no_step_and_no_execution() {
+    let home = Home::new();
+    let program = compiled_text(&home, "adding", ADDING, &["-O0", "-g", "-pthread"]);
+    let search = |options: &[&str]| {
+        let words = ["explore", "--json", "--strategy", "dfs"];
+        let report = home.heddle([&words[..], options, &["--", &program]].concat()).report();
+        assert!(report.complete, "{report:?}");
+        (report.executions, report.max_steps)
+    };
+    let without = search(&[]);
+    assert_eq!(search(&["--when", "*@adding.c:\"// elsewhere\""]), without);
+    // A site that is reached adds two steps for each thread.
+    let with = search(&["--when", "T1@adding.c:\"// read\" && T2@adding.c:\"// elsewhere\""]);
+    assert_eq!(with.1, without.1 + 2);
 }

@@ -3,9 +3,7 @@
 use super::next_commands;
 use super::style::{Role, Style};
 use super::text::{clean, count, grouped, quote};
-use replay_core::narrow::{
-    Cause, Counts, Finding, Insertion, Narrowed, Proposal, declaration, insertions,
-};
+use replay_core::narrow::{Cause, Counts, Finding, Insertion, Narrowed, Proposal};
 use serde_json::{Value, json as value};
 use traces::Trace;
 
@@ -68,15 +66,16 @@ fn cause(cause: &Cause, trace: &Trace, ran: &str, style: &Style) -> String {
         }
     }
     text.push_str(&style.paint(Role::Dim, ran));
-    if let Some(lines) = insertions(&cause.predicate) {
-        text.push_str(&format!("\n{}\n", style.paint(Role::Title, "In the source")));
-        if let Some(first) = lines.first() {
-            text.push_str(&format!("  {}\n", declaration(&first.path)));
+    text.push_str(&format!("\n{}\n", style.paint(Role::Title, "In the source")));
+    match &cause.insertions {
+        Ok(lines) => {
+            for Insertion { path, line, code, replaces } in lines {
+                let file = clean(path.rsplit('/').next().unwrap_or_default());
+                let place = if *replaces { "instead of" } else { "before" };
+                text.push_str(&format!("  {place} {file}:{line}  {}\n", clean(code)));
+            }
         }
-        for Insertion { path, line, code } in lines {
-            let file = path.rsplit('/').next().unwrap_or_default();
-            text.push_str(&format!("  {}:{line}  {}\n", clean(file), clean(&code)));
-        }
+        Err(why) => text.push_str(&format!("  heddle_cp cannot express it: {}\n", clean(why))),
     }
     let program = command(trace);
     let quoted = quote(&cause.predicate.to_string());
@@ -156,9 +155,14 @@ pub(crate) fn object(narrowed: &Narrowed) -> Value {
         object["all_schedules"] = cause.proved.into();
         object["led"] = value!(cause.led);
         object["alternatives"] = cause.alternatives.iter().map(proposal).collect();
-        let line = |it: &Insertion| value!({ "file": it.path, "line": it.line, "code": it.code });
-        object["source"] =
-            insertions(&cause.predicate).map(|all| all.iter().map(line).collect::<Vec<_>>()).into();
+        let line = |it: &Insertion| value!({ "file": it.path, "line": it.line, "code": it.code, "replaces": it.replaces });
+        object["source"] = cause
+            .insertions
+            .as_ref()
+            .ok()
+            .map(|all| all.iter().map(line).collect::<Vec<_>>())
+            .into();
+        object["not_in_source"] = cause.insertions.as_ref().err().cloned().into();
     }
     object
 }

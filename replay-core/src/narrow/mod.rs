@@ -13,16 +13,18 @@ mod proposal;
 mod relevance;
 mod sites;
 
-pub use heddle_cp::{Insertion, declaration, insertions};
+pub use heddle_cp::Insertion;
 pub use proposal::{Counts, Proposal, SiteOfThread};
 
 use crate::control::runner::{Reaching, Runner};
-use crate::predicates::Compiler;
+use crate::explain::source::{Language, Source};
+use crate::predicates::{Compiler, Operand};
 use crate::shrink::{Refused, reproduce};
 use crate::{Error, Target};
 use find::{Candidates, candidates, minimise};
 use relevance::Relevance;
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::Granularity;
@@ -74,6 +76,8 @@ pub struct Cause {
     pub led: Option<ThroughReport>,
     /// Other predicates for which the same holds.
     pub alternatives: Vec<Proposal>,
+    /// The lines for the source that make the threads wait for it, or why no statement can say it.
+    pub insertions: Result<Vec<Insertion>, String>,
 }
 
 /// The result.
@@ -161,12 +165,9 @@ pub fn narrow(
         let finding = if always { Finding::Always } else { Finding::NonePassed };
         return Ok(done(finding, &experiment, failing));
     }
-    let read = |path: &str| {
-        let text = std::fs::read(path).ok()?;
-        Some(String::from_utf8_lossy(&text).lines().map(str::to_owned).collect())
-    };
-    let found = sites::sites(&failing.execution, &failure, &read, &compiler);
-    let relevance = Relevance::of(&found, &read);
+    let lines = |path: &str| Some(read(path)?.lines().map(str::to_owned).collect());
+    let found = sites::sites(&failing.execution, &failure, &lines, &compiler);
+    let relevance = Relevance::of(&found, &lines);
     let plain = sites::without_conditions(&found);
     let mut others = Vec::new();
     for seed in 0..4 {
@@ -187,6 +188,27 @@ pub fn narrow(
         return Err(Refused::NotReproduced("interrupted".into()));
     }
     Ok(done(finding, &experiment, failing))
+}
+
+/// The text of a source file.
+fn read(path: &str) -> Option<String> {
+    std::fs::read(path).ok().map(|text| String::from_utf8_lossy(&text).into_owned())
+}
+
+impl heddle_cp::Program for Compiler {
+    fn operand(
+        &self,
+        site: &SiteOfThread,
+        name: &str,
+        is_local: bool,
+        language: Language,
+    ) -> Option<Operand> {
+        Compiler::operand(self, &site.to_string(), name, is_local, language)
+    }
+
+    fn source(&self, path: &str) -> Option<Source> {
+        Some(Source::of(read(path)?.as_bytes(), Language::of(Path::new(path))))
+    }
 }
 
 impl sites::Code for Compiler {
@@ -234,12 +256,11 @@ impl Experiment<'_> {
         executions: u64,
         steps: u64,
     ) -> Result<Reaching, Refused> {
-        let choices = &self.failing;
         let plans = [
-            (Plan::Replay { choices: choices.clone(), expected: Vec::new() }, 1),
+            (self.again(), 1),
             (Plan::seeded("random", 1), executions),
             (Plan::seeded("pct", 1), executions),
-            (Plan::LocalSearch { choices: choices.clone(), seed: 1 }, executions / 2),
+            (Plan::LocalSearch { choices: self.failing.clone(), seed: 1 }, executions / 2),
         ];
         let mut sum =
             Reaching { each: vec![Default::default(); predicates.len()], ..Default::default() };
@@ -251,6 +272,11 @@ impl Experiment<'_> {
             }
         }
         Ok(sum)
+    }
+
+    /// The failing schedule.
+    fn again(&self) -> Plan {
+        Plan::Replay { choices: self.failing.clone(), expected: Vec::new() }
     }
 
     fn plan(
@@ -275,28 +301,50 @@ impl Experiment<'_> {
         proposals.iter().filter_map(compile).collect()
     }
 
-    /// Counts executions for each of the predicates that the program allows.
+    /// Counts executions for each of the predicates that the program allows. Leaves out those that the
+    /// failing execution does not reach: they cannot be its cause, and running it once costs much less than
+    /// the comparison.
     fn count(
         &mut self,
         proposals: &[Proposal],
         executions: u64,
         steps: u64,
     ) -> Result<Vec<(Proposal, Counts)>, Refused> {
-        let mut counted = Vec::new();
         let compiled = self.compiled(proposals);
-        let mut rest = &compiled[..];
-        while !rest.is_empty() {
-            let some = rest.split_off(..together(rest)).unwrap_or_default();
-            if self.interrupt.load(Relaxed) {
-                break;
-            }
-            self.proposals += some.len();
-            let predicates: Vec<Predicate> = some.iter().map(|(_, it)| it.clone()).collect();
-            let ran = self.run(&predicates, executions, steps)?;
+        let mut reached = Vec::new();
+        self.in_batches(&compiled, |experiment, some, predicates| {
+            experiment.proposals += some.len();
+            let again = experiment.again();
+            let ran = experiment.plan(predicates, again, 1, steps)?;
+            // A program that does not repeat its failure says nothing about them.
+            let is_reached = |at: usize| ran.all.failing == 0 || ran.each[at].failing > 0;
+            let some = some.iter().enumerate().filter(|(at, _)| is_reached(*at));
+            reached.extend(some.map(|(_, one)| one.clone()));
+            Ok(())
+        })?;
+        let mut counted = Vec::new();
+        self.in_batches(&reached, |experiment, some, predicates| {
+            let ran = experiment.run(predicates, executions, steps)?;
             let counts = ran.each.iter().map(|&with| Counts::of(ran.all, with));
             counted.extend(some.iter().map(|(one, _)| one.clone()).zip(counts));
-        }
+            Ok(())
+        })?;
         Ok(counted)
+    }
+
+    /// Does something with as many of the predicates at a time as fit into one search.
+    fn in_batches(
+        &mut self,
+        compiled: &[(Proposal, Predicate)],
+        mut of: impl FnMut(&mut Self, &[(Proposal, Predicate)], &[Predicate]) -> Result<(), Refused>,
+    ) -> Result<(), Refused> {
+        let mut rest = compiled;
+        while !rest.is_empty() && !self.interrupt.load(Relaxed) {
+            let some = rest.split_off(..together(rest)).unwrap_or_default();
+            let predicates: Vec<Predicate> = some.iter().map(|(_, it)| it.clone()).collect();
+            of(self, some, &predicates)?;
+        }
+        Ok(())
     }
 
     /// Checks the exact candidates with more executions, and with all schedules if these are few.
@@ -342,12 +390,14 @@ impl Experiment<'_> {
                 }
             }
             kept.truncate(MOST_ALTERNATIVES);
+            let insertions = heddle_cp::insertions(&best, self.compiler);
             return Ok(Finding::Cause(Cause {
                 predicate: best,
                 counts,
                 proved,
                 led,
                 alternatives: kept,
+                insertions,
             }));
         }
         refuted.retain(|(_, counts)| counts.effect() >= LEAST_EFFECT);

@@ -24,6 +24,8 @@ pub(super) enum SiteText {
     Line(String, u32),
     /// The line of a file that contains a text.
     Containing(String, String),
+    /// The lines of a file from one to another, each given by its number or a text.
+    Lines(Box<SiteText>, Box<SiteText>),
     /// The beginning of a function.
     Function(String),
 }
@@ -115,7 +117,8 @@ impl<'a> Reader<'a> {
     /// `/write`, if it is there.
     fn write(&mut self, site: &SiteText) -> Result<bool, Wrong> {
         let at = self.at;
-        if matches!(site, SiteText::Function(_)) || !self.rest().starts_with('/') {
+        let is_line = matches!(site, SiteText::Line(..) | SiteText::Containing(..));
+        if !is_line || !self.rest().starts_with('/') {
             return Ok(false);
         }
         self.at += 1;
@@ -162,28 +165,44 @@ impl<'a> Reader<'a> {
             return Wrong::new(at, "expected a site: file:line, a function, or file:\"text\"");
         }
         let Some(rest) = self.rest().strip_prefix(':') else { return Ok(SiteText::Function(name)) };
-        if rest.starts_with('"') {
-            self.at += 2;
-            let text_at = self.at;
-            let text = self.while_in(|letter| letter != '"').to_owned();
-            if !self.rest().starts_with('"') {
-                return Wrong::new(text_at, "the text of the line has no closing quotation mark");
-            }
-            self.at += 1;
-            if text.trim().is_empty() {
-                return Wrong::new(text_at, "the text of the line is empty");
-            }
-            return Ok(SiteText::Containing(name, text));
-        }
-        if !rest.starts_with(|letter: char| letter.is_ascii_digit()) {
+        if !rest.starts_with(|letter: char| letter.is_ascii_digit() || letter == '"') {
             return Ok(SiteText::Function(name));
         }
         self.at += 1;
-        let line_at = self.at;
-        match self.while_in(|letter| letter.is_ascii_digit()).parse() {
-            Ok(line) if line > 0 => Ok(SiteText::Line(name, line)),
-            _ => Wrong::new(line_at, "there is no line with this number"),
+        let first = self.line(&name)?;
+        if !self.rest().starts_with("..") {
+            return Ok(first);
         }
+        self.at += 2;
+        let last_at = self.at;
+        let last = self.line(&name)?;
+        if let (SiteText::Line(_, first), SiteText::Line(_, last)) = (&first, &last)
+            && last < first
+        {
+            return Wrong::new(last_at, format!("line {last} is before line {first}"));
+        }
+        Ok(SiteText::Lines(Box::new(first), Box::new(last)))
+    }
+
+    /// A line of a file, by its number or a text that it contains.
+    fn line(&mut self, file: &str) -> Result<SiteText, Wrong> {
+        let file = file.to_owned();
+        let at = self.at;
+        if !self.takes("\"") {
+            return match self.while_in(|letter| letter.is_ascii_digit()).parse() {
+                Ok(line) if line > 0 => Ok(SiteText::Line(file, line)),
+                _ => Wrong::new(at, "there is no line with this number"),
+            };
+        }
+        let text_at = self.at;
+        let text = self.while_in(|letter| letter != '"').to_owned();
+        if !self.takes("\"") {
+            return Wrong::new(text_at, "the text of the line has no closing quotation mark");
+        }
+        if text.trim().is_empty() {
+            return Wrong::new(text_at, "the text of the line is empty");
+        }
+        Ok(SiteText::Containing(file, text))
     }
 }
 
@@ -295,6 +314,11 @@ mod tests {
         let written = |text| parse(text).expect("valid").roles[0].write;
         assert!(written("T1@q.c:41/write && T2@f: x > 1") && written("*@q.c:\"a/b\"/write"));
         assert!(!written("T1@a/write.c:41") && !written("T1@q.c:41"));
+        let line = |line| Box::new(SiteText::Line("q.c".into(), line));
+        let until = Box::new(SiteText::Containing("q.c".into(), "done()".into()));
+        let site = |text| parse(text).expect("valid").roles[0].site.clone();
+        assert_eq!(site("T1@q.c:41..45 && T2@f"), SiteText::Lines(line(41), line(45)));
+        assert_eq!(site("T1@q.c:41..\"done()\": x > 1"), SiteText::Lines(line(41), until));
         assert_eq!(parse("*@main").expect("valid").condition, None);
         assert_eq!(parse("*@main:x > 1").expect("valid").condition, Some(7..12));
     }
@@ -336,6 +360,9 @@ mod tests {
             ("T1@a.c:\"x", 8, "the text of the line has no closing"),
             ("T1@a.c:\" \"", 8, "the text of the line is empty"),
             ("T1@a.c:0", 7, "there is no line"),
+            ("T1@a.c:4..", 10, "there is no line"),
+            ("T1@a.c:4..3", 10, "line 3 is before line 4"),
+            ("T1@a.c:4..\"x", 11, "the text of the line has no closing"),
             ("T1@a.c:4/read", 8, "expected /write after a line, and found /read"),
             ("T1@f:  ", 7, "expected a condition"),
         ] {

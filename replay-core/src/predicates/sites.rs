@@ -75,6 +75,9 @@ impl SiteAddress {
 #[derive(Default)]
 pub(super) struct Resolved(Mutex<HashMap<(SiteText, bool), Vec<SiteAddress>>>);
 
+/// The most lines of one site.
+const MOST_LINES: u32 = 64;
+
 /// `endbr64`, the first instruction of a function that is called indirectly.
 const MARK: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
@@ -104,8 +107,44 @@ fn resolve(role: &RoleText, modules: &[CodeModule]) -> Result<Vec<SiteAddress>, 
             let line = line_of_text(role, file, text, modules)?;
             of_line(role, file, line, modules)
         }
+        SiteText::Lines(first, last) => of_lines(role, first, last, modules),
         SiteText::Function(name) => of_function(role, name, modules),
     }
+}
+
+/// The instructions of all lines from one to another. A thread is at one of them at a time.
+fn of_lines(
+    role: &RoleText,
+    first: &SiteText,
+    last: &SiteText,
+    modules: &[CodeModule],
+) -> Result<Vec<SiteAddress>, Wrong> {
+    let line = |of: &SiteText| match of {
+        SiteText::Line(file, line) => Ok((file.clone(), *line)),
+        SiteText::Containing(file, text) => {
+            Ok((file.clone(), line_of_text(role, file, text, modules)?))
+        }
+        SiteText::Lines(..) | SiteText::Function(_) => {
+            Wrong::new(role.site_at, "expected a line, by its number or its text")
+        }
+    };
+    let ((file, first), (_, last)) = (line(first)?, line(last)?);
+    if last < first || last - first >= MOST_LINES {
+        let what = match last < first {
+            true => format!("line {last} of {file} is before line {first}"),
+            false => {
+                format!("a site has at most {MOST_LINES} lines, not those from {first} to {last}")
+            }
+        };
+        return Wrong::new(role.site_at, what);
+    }
+    let have_code = (first..=last).filter(|&line| is_there(&file, line, modules));
+    let mut places = Vec::new();
+    for line in have_code {
+        places.extend(of_line(role, &file, line, modules)?);
+    }
+    // Says what is near.
+    if places.is_empty() { of_line(role, &file, first, modules) } else { Ok(places) }
 }
 
 /// Whether a path is that of a file as the user names it: by its last components.

@@ -226,6 +226,10 @@ fn ended_text(search: &SearchState, what: &str) -> Option<String> {
         let found = count(search.found.len() as u64, "failure");
         return Some(format!("the search ended: {executions}, {found}; {what}"));
     }
+    // Nothing was searched, for example because the predicate is invalid: the reason alone matters.
+    if search.progress.executions == 0 {
+        return Some(what.to_owned());
+    }
     let happened = search.found.iter().any(|(bug, _)| bug.kind == FailureKind::Satisfied);
     (!happened).then(|| {
         format!("not reached in {executions}, which does not show that it is impossible; {what}")

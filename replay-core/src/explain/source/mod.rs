@@ -10,12 +10,14 @@ mod colours;
 mod critical_section;
 mod elements;
 mod files;
+mod insertion;
 mod object_names;
 
 pub use call::Call;
 pub use colours::{Colour, Span};
 pub use critical_section::Section;
 pub use files::{Missing, Sources};
+pub use insertion::InsertionPoint;
 pub use object_names::expressions;
 
 use std::ops::RangeInclusive;

@@ -176,3 +176,70 @@ fn a_file_is_read_once_and_compared_with_the_programs_age() {
     assert!(sources.get(&new.to_string_lossy()).expect("it is there").newer);
     assert_eq!(sources.newer(), [new.to_string_lossy()]);
 }
+
+#[test]
+fn a_statement_is_inserted_where_it_runs_just_before_a_line() {
+    use InsertionPoint::{Around, Before};
+    let source = c();
+    assert_eq!(source.insertion_point(4), Some(Before(4)));
+    assert_eq!(source.insertion_point(5), Some(Before(5)));
+    // The rest of the condition, and the end of the function behind `return`.
+    assert_eq!(source.insertion_point(6), None);
+    assert_eq!(source.insertion_point(14), None);
+    let text = "void f(int *p)\n{\n  if (*p)\n    g(p);\n  else\n    for (;;)\n      h(1,\n        2);\n  \
+                do {\n    i();\n  } while (*p);\n  switch (*p) {\n  case 1: j();\n    k();\n  }\n  int m =\n    \
+                n();\n}\n";
+    for language in [Language::C, Language::Cpp] {
+        let source = Source::of(text.as_bytes(), Some(language));
+        let found: Vec<_> = (3..=18).map(|line| source.insertion_point(line)).collect();
+        let expected = [
+            Some(Before(3)),
+            Some(Around("g(p);".into())),
+            None,
+            None,
+            None,
+            None,
+            Some(Before(9)),
+            Some(Before(10)),
+            Some(Before(11)),
+            Some(Before(12)),
+            None,
+        ];
+        assert_eq!(found[..11], expected, "{language:?}");
+        assert_eq!(found[13..], [Some(Before(16)), Some(Before(16)), Some(Before(18))]);
+    }
+    let text = "void f(int *p)\n{\n  if (*p) {\n    g();\n  } else if (!*p) {\n    h();\n  }\n}\n";
+    let source = Source::of(text.as_bytes(), Some(Language::C));
+    assert_eq!(source.insertion_point(5), None);
+    assert_eq!(source.insertion_point(7), Some(Before(7)));
+    // A function on one line has no place for one.
+    let source = Source::of(b"static void f(void) { g(); }\n", Some(Language::C));
+    assert_eq!(source.insertion_point(1), None);
+    let text = "//! Text.\n#![allow(x)]\nuse a;\nfn f() -> u32 {\n    let x =\n        g();\n    match x {\n        \
+                1 => h(),\n        _ => {\n            i();\n        }\n    }\n    x\n}\nfn j() {\n    k();\n}\n";
+    let source = Source::of(text.as_bytes(), Some(Language::Rust));
+    let found: Vec<_> = (5..=17).map(|line| source.insertion_point(line)).collect();
+    let before = |line| Some(Before(line));
+    let expected = [
+        before(5),
+        before(5),
+        before(7),
+        None,
+        None,
+        before(10),
+        before(11),
+        None,
+        before(13),
+        None,
+        None,
+        before(16),
+        before(17),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(source.first_declaration(), Some(3));
+    let source =
+        Source::of(b"// Text.\n#define _GNU_SOURCE\n#include <a.h>\nint b;\n", Some(Language::C));
+    assert_eq!(source.first_declaration(), Some(3));
+    assert!(source.mentions("b", &(1..=4), true) && !source.mentions("b", &(1..=3), true));
+    assert!(!source.mentions("Text", &(1..=4), false));
+}

@@ -9,8 +9,9 @@ use super::emit::{
 use super::integers::{INT, Integer, builtin, common, promoted};
 use crate::explain::source::Language;
 use crate::predicates::grammar::Wrong;
-use crate::predicates::variables::TypeRef;
+use crate::predicates::variables::{END, TypeRef};
 use crate::symbols::typed::Shape;
+use traces::agent_expression::evaluate;
 use tree_sitter::Node;
 
 /// Whether an expression of Rust is a number with a sign.
@@ -201,6 +202,11 @@ impl Compiler<'_, '_, '_> {
         let one = self.scalar(left)?;
         let before_right = self.code.len();
         let other = self.scalar(right)?;
+        let divides = matches!(sign.as_str(), "/" | "%");
+        if divides && right.kind().ends_with("literal") && self.is_zero_from(before_right) {
+            return self
+                .wrong(right, "nothing can be divided by zero, so the condition has no value");
+        }
         match (one, other) {
             (Kind::Integer(of), Kind::Pointer(_)) | (Kind::Pointer(_), Kind::Integer(of))
                 if is_rust && of.size > 0 =>
@@ -217,11 +223,16 @@ impl Compiler<'_, '_, '_> {
             {
                 self.wrong(node, "one side has no negative values: cast it first, as in `x as i64`")
             }
-            (Kind::Integer(one), Kind::Integer(other)) => {
-                self.numbers(&sign, one, other, (node, before_right))
-            }
+            (Kind::Integer(one), Kind::Integer(other)) => self.numbers(&sign, one, other, node),
             (one, other) => self.pointers(&sign, one, other, node),
         }
+    }
+
+    /// Whether the code from here on, which reads nothing and has no jumps, has the value zero.
+    fn is_zero_from(&self, start: usize) -> bool {
+        let mut code = self.code[start..].to_vec();
+        code.push(END);
+        evaluate(&code, &|_| None, &|_, _| false) == Some(0)
     }
 
     pub(super) fn compare(&mut self, sign: &str, signed: bool) -> bool {
@@ -243,7 +254,7 @@ impl Compiler<'_, '_, '_> {
         sign: &str,
         one: Integer,
         other: Integer,
-        (node, _): (Node<'_>, usize),
+        node: Node<'_>,
     ) -> Result<Kind, Wrong> {
         if let "<<" | ">>" = sign {
             let of = promoted(one);
