@@ -70,6 +70,25 @@ impl Table {
         list.map(|(event, then)| (self.number(event), then)).collect()
     }
 
+    /// The event and the data choices of a node.
+    pub(super) fn event_of(&mut self, frame: &PathNode) -> EncodedNode {
+        let (data, digest) = (frame.data.clone(), frame.digest);
+        let event = self.number(&frame.event);
+        let none = Vec::new;
+        EncodedNode(
+            event,
+            none(),
+            none(),
+            None,
+            Vec::new(),
+            Vec::new(),
+            Vec::new(),
+            Vec::new(),
+            data,
+            digest,
+        )
+    }
+
     pub(super) fn place(&mut self, frame: &PathNode) -> EncodedNode {
         EncodedNode(
             self.number(&frame.event),
