@@ -86,7 +86,7 @@ fn other_ways(frame: &PathNode, known: usize) -> Vec<Branch> {
 
 /// Where another search can begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum Opening {
     /// At the node of the trunk with this number.
     Node(usize),
     /// At a node of the search with this number, which has to become a part of the trunk first.
@@ -113,20 +113,22 @@ impl Trunk {
     pub fn take(&mut self, wanted: usize) -> Vec<Dpor> {
         let mut searches = std::mem::take(&mut self.searches);
         self.forget(&mut searches);
-        let mut open = self.places(&searches);
+        let mut open = self.openings(&searches);
         while searches.len() < wanted.max(1) {
-            let Some(Reverse((_, place))) = open.pop() else { break };
-            match place {
-                Place::Node(number) => searches.push(self.begin(number)),
-                Place::Search(at) => {
+            let Some(Reverse((_, opening))) = open.pop() else { break };
+            match opening {
+                Opening::Node(number) => searches.push(self.begin(number)),
+                Opening::Search(at) => {
                     let known = self.nodes.len();
                     self.open(&mut searches[at]);
-                    open.extend((known..self.nodes.len()).filter_map(|number| self.place(number)));
-                    open.extend(Trunk::place_of(&searches, at));
+                    open.extend(
+                        (known..self.nodes.len()).filter_map(|number| self.opening_at(number)),
+                    );
+                    open.extend(Trunk::opening_in(&searches, at));
                 }
             }
-            if let Place::Node(number) = place {
-                open.extend(self.place(number));
+            if let Opening::Node(number) = opening {
+                open.extend(self.opening_at(number));
             }
         }
         for search in &mut searches {
@@ -136,19 +138,19 @@ impl Trunk {
     }
 
     /// Where another search can begin, nearest to the root first: what is left there is the most.
-    fn places(&self, searches: &[Dpor]) -> BinaryHeap<Reverse<(usize, Place)>> {
-        let nodes = (0..self.nodes.len()).filter_map(|number| self.place(number));
-        nodes.chain((0..searches.len()).filter_map(|at| Trunk::place_of(searches, at))).collect()
+    fn openings(&self, searches: &[Dpor]) -> BinaryHeap<Reverse<(usize, Opening)>> {
+        let nodes = (0..self.nodes.len()).filter_map(|number| self.opening_at(number));
+        nodes.chain((0..searches.len()).filter_map(|at| Trunk::opening_in(searches, at))).collect()
     }
 
-    fn place(&self, number: usize) -> Option<Reverse<(usize, Place)>> {
+    fn opening_at(&self, number: usize) -> Option<Reverse<(usize, Opening)>> {
         let node = &self.nodes[number];
         let can_begin = node.is_open() && !node.unrun;
-        can_begin.then_some(Reverse((node.depth, Place::Node(number))))
+        can_begin.then_some(Reverse((node.depth, Opening::Node(number))))
     }
 
-    fn place_of(searches: &[Dpor], at: usize) -> Option<Reverse<(usize, Place)>> {
-        searches[at].first_open().map(|depth| Reverse((depth, Place::Search(at))))
+    fn opening_in(searches: &[Dpor], at: usize) -> Option<Reverse<(usize, Opening)>> {
+        searches[at].first_open().map(|depth| Reverse((depth, Opening::Search(at))))
     }
 
     /// Puts a search back, with the sequences that it found.

@@ -72,21 +72,9 @@ impl Table {
 
     /// The event and the data choices of a node.
     pub(super) fn event_of(&mut self, frame: &PathNode) -> EncodedNode {
-        let (data, digest) = (frame.data.clone(), frame.digest);
-        let event = self.number(&frame.event);
-        let none = Vec::new;
-        EncodedNode(
-            event,
-            none(),
-            none(),
-            None,
-            Vec::new(),
-            Vec::new(),
-            Vec::new(),
-            Vec::new(),
-            data,
-            digest,
-        )
+        let PathNode { event, data, digest, .. } = frame;
+        let bare = PathNode::new(event.clone(), Vec::new(), *digest);
+        self.place(&PathNode { data: data.clone(), ..bare })
     }
 
     pub(super) fn place(&mut self, frame: &PathNode) -> EncodedNode {
