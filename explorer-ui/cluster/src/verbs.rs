@@ -317,6 +317,10 @@ fn search_claimed(
             if !options.resume && stored.fetch()? {
                 (options.resume, options.collector) = (true, Collector::Returned);
                 shown.note(&format!("the search {name} continues"));
+            } else if !options.resume && stored.is_here_since(before.since) {
+                // The server failed before the state was there.
+                options.resume = true;
+                shown.note(&format!("the search {name} continues from its state on this machine"));
             }
             if before.state == State::Waiting {
                 // A substitute has used up the time.
