@@ -41,8 +41,20 @@ struct Round {
 
 type Rounds = Vec<Round>;
 
-fn micros(since: Instant) -> f64 {
-    since.elapsed().as_secs_f64() * 1e6
+/// How often each measurement is repeated; the least counts, since other programs use the processor, too.
+const REPEATS: usize = 3;
+
+/// The least time that `work` takes, in microseconds, and its last result.
+fn least<T>(mut work: impl FnMut() -> T) -> (f64, T) {
+    let mut once = || {
+        let began = Instant::now();
+        let result = work();
+        (began.elapsed().as_secs_f64() * 1e6, result)
+    };
+    (1..REPEATS).fold(once(), |(least, _), _| {
+        let (time, result) = once();
+        (least.min(time), result)
+    })
 }
 
 /// The rounds of a search of at most `most` executions. `run_piece` runs a piece.
@@ -53,36 +65,37 @@ fn rounds(
 ) -> Rounds {
     let mut frontier = Frontier::new(plan);
     let mut rounds = Rounds::new();
-    let mut between = 0.0;
+    let mut settling = 0.0;
     while frontier.runs() < most {
-        let began = Instant::now();
-        let pieces = frontier.round(most - frontier.runs());
-        between += micros(began);
+        let mut before = vec![frontier.clone(); REPEATS];
+        let (taking, (pieces, next)) = least(|| {
+            let mut frontier = before.pop().expect("one for each repetition");
+            (frontier.round(most - frontier.runs()), frontier)
+        });
+        frontier = next;
         // Without the check at the end of the search.
         if pieces.first().is_none_or(|piece| !piece.searches) {
             break;
         }
-        let mut each = 0.0;
-        let count = pieces.len() as f64;
-        let results: Vec<frontier::WorkResult> = pieces
-            .into_iter()
-            .map(|piece| {
-                let began = Instant::now();
-                let sent = compact::encode(&piece);
-                each += micros(began);
-                let result = run_piece(compact::decode(&sent).expect("a piece"));
-                let returned = compact::encode(&result);
-                let began = Instant::now();
-                let result = compact::decode(&returned).expect("a result");
-                each += micros(began);
-                result
-            })
-            .collect();
-        let pieces = results.iter().map(|result| result.executions).collect();
-        rounds.push(Round { pieces, between, each: each / count });
-        let began = Instant::now();
-        frontier.settle(results);
-        between = micros(began);
+        let (encoding, sent) =
+            least(|| pieces.iter().map(compact::encode).collect::<Vec<Vec<u8>>>());
+        let results = sent.iter().map(|sent| run_piece(compact::decode(sent).expect("a piece")));
+        let returned: Vec<Vec<u8>> = results.map(|result| compact::encode(&result)).collect();
+        let (decoding, results) = least(|| {
+            let results = returned.iter().map(|it| compact::decode(it).expect("a result"));
+            results.collect::<Vec<frontier::WorkResult>>()
+        });
+        rounds.push(Round {
+            pieces: results.iter().map(|result| result.executions).collect(),
+            between: settling + taking,
+            each: (encoding + decoding) / pieces.len() as f64,
+        });
+        let mut before = vec![(frontier.clone(), results); REPEATS];
+        (settling, frontier) = least(|| {
+            let (mut frontier, results) = before.pop().expect("one for each repetition");
+            frontier.settle(results);
+            frontier
+        });
     }
     rounds
 }

@@ -4,7 +4,7 @@ use crate::heddle::Home;
 use crate::hostile::{BOUND, await_some};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// Whether there is a NATS server program; otherwise says that the test is skipped.
@@ -41,6 +41,7 @@ impl Drop for Guarded {
 #[derive(Debug)]
 pub struct Server {
     directory: tempfile::TempDir,
+    store: PathBuf,
     process: Guarded,
     host: String,
     port: u16,
@@ -73,7 +74,22 @@ impl Server {
     #[must_use]
     pub fn on(host: &str, more: &str) -> Server {
         let directory = tempfile::tempdir().expect("a directory");
-        let process = Server::process(&directory, host, -1, more);
+        let store = directory.path().join("store");
+        Server::at(directory, host, more, store)
+    }
+
+    /// Starts a server that stores its files in this directory.
+    ///
+    /// # Panics
+    /// If it does not start.
+    #[must_use]
+    pub fn storing_in(store: &Path) -> Server {
+        let directory = tempfile::tempdir().expect("a directory");
+        Server::at(directory, "127.0.0.1", "", store.to_owned())
+    }
+
+    fn at(directory: tempfile::TempDir, host: &str, more: &str, store: PathBuf) -> Server {
+        let process = Server::process(&directory, &store, host, -1, more);
         let ports = directory.path().join(format!("nats-server_{}.ports", process.0.id()));
         let port = await_some("the port of the server", || {
             let text = std::fs::read(&ports).ok()?;
@@ -81,14 +97,19 @@ impl Server {
             ports["nats"][0].as_str()?.rsplit(':').next()?.parse().ok()
         });
         let (host, more) = (host.to_owned(), more.to_owned());
-        let server = Server { directory, process, host, port, more };
+        let server = Server { directory, store, process, host, port, more };
         server.await_answer();
         server
     }
 
-    fn process(directory: &tempfile::TempDir, host: &str, port: i32, more: &str) -> Guarded {
+    fn process(
+        directory: &tempfile::TempDir,
+        store: &Path,
+        host: &str,
+        port: i32,
+        more: &str,
+    ) -> Guarded {
         let configuration = directory.path().join("server.conf");
-        let store = directory.path().join("store");
         let text = format!(
             "listen: \"{host}:{port}\"\njetstream {{ store_dir: \"{}\" }}\n{more}\n",
             store.display()
@@ -139,8 +160,8 @@ impl Server {
 
     /// Starts the server again with its store.
     pub fn start_again(&mut self) {
-        self.process =
-            Server::process(&self.directory, &self.host, i32::from(self.port), &self.more);
+        let port = i32::from(self.port);
+        self.process = Server::process(&self.directory, &self.store, &self.host, port, &self.more);
         self.await_answer();
     }
 }

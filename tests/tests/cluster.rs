@@ -25,7 +25,10 @@ fn essence(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
 }
 
 /// Each strategy that machines can share, once to an end or a limit and once with several rounds.
-const CASES: [(&str, &[&str]); 14] = [
+const CASES: [(&str, &[&str]); 17] = [
+    ("account_fixed", &["--strategy", "auto"]),
+    ("bank", &["--strategy", "auto", "--keep-going", "--max-executions", "9000"]),
+    ("increment_locked", &["--strategy", "auto", "--max-executions", "20000"]),
     ("increment_locked", &["--strategy", "dfs"]),
     ("bank", &["--strategy", "dfs", "--keep-going", "--max-executions", "9000"]),
     ("increment_locked", &["--strategy", "delay"]),
@@ -83,7 +86,8 @@ fn a_private_server_ends_with_its_search() {
     assert_eq!((report.verdict, report.complete), (Verdict::Clean, true), "{report:?}");
     // The processes of the private cluster end also where the search cannot begin.
     let lines = run(home.command(["explore", "--cluster", "embedded", "--", "./none"]), BOUND);
-    assert_eq!(lines.status, 2, "{lines:?}");
+    let expected = "heddle: ./none does not exist: check the spelling, or build it\n";
+    assert_eq!((lines.status, lines.stderr.as_str()), (3, expected), "{lines:?}");
 }
 
 /// The lines of a run's standard error that are JSON objects.

@@ -93,8 +93,8 @@ fn bad_options_of_a_suite_get_one_clear_line() {
     let cases: [(&[&str], &str, &str); 4] = [
         (
             &["--cluster", "nats://127.0.0.1:1"],
-            "auto",
-            "machines cannot share a search with --strategy auto",
+            "icb",
+            "machines cannot share a search with --strategy icb: its workers share a table",
         ),
         (&["--cluster", "nats://127.0.0.1:1"], "dpor", "127.0.0.1:1"),
         (&["--cluster", "file:none"], "dpor", "none: cannot read the server's address"),

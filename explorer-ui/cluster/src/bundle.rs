@@ -1,7 +1,7 @@
 //! Everything that another machine needs to run a search: the program, its libraries and inputs, the
 //! instructions to the runtime, and recordings of executions that must be the same there.
 
-use replay_core::pieces::SearchOrder;
+use replay_core::pieces::{Message, SearchOrder};
 use replay_core::{
     Collector, Error, Observer, Replayed, SearchOptions, StrategyChoice, Target, WorkingFiles,
 };
@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use traces::Trace;
 use traces::trace::{EnvironmentUse, UNREAD};
-use traces::wire::{FilePolicy, Job};
+use traces::wire::{FilePolicy, Job, RuntimeMessage};
 
 /// A file that travels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -258,8 +258,23 @@ impl Unpacked {
         Ok(None)
     }
 
+    /// The message with the paths that files have on the machine of the collector.
+    pub(crate) fn translate(&self, message: Message) -> Message {
+        match message {
+            Message::FromRuntime(piece, RuntimeMessage::Found(mut found)) => {
+                for (path, _) in &mut found.places {
+                    if let Some(original) = self.original(path) {
+                        *path = original.to_owned();
+                    }
+                }
+                Message::FromRuntime(piece, RuntimeMessage::Found(found))
+            }
+            message => message,
+        }
+    }
+
     /// The path on the machine of the collector of a file of this machine.
-    pub(crate) fn original(&self, path: &str) -> Option<&str> {
+    fn original(&self, path: &str) -> Option<&str> {
         let mut pairs = self.moved.iter();
         pairs.find(|(_, here)| *here == path).map(|(there, _)| there.as_str())
     }

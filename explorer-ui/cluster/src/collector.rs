@@ -387,7 +387,7 @@ impl PieceRunner for RemotePool<'_> {
     }
 
     fn forget_states(&self) -> Result<(), Error> {
-        // Strategies whose workers share states are refused.
+        // Pieces whose workers share states run on the machine of the collector.
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 //! and the collector merges their results with the code that merges those of the workers of one machine:
 //! [`replay_core::pieces::PieceRunner`] is the interface between the two.
 //!
+//! * [`divided`] keeps the pieces that only one machine can run on the collector's.
 //! * [`protocol`], [`ledger`], [`machines`], [`balance`], [`trust`] are pure: messages, the pieces that are
 //!   given out, the machines, which search a machine serves, whose programs run.
 //! * [`bundle`] is the program with everything that it needs on another machine.
@@ -19,6 +20,7 @@ mod announcements;
 mod balance;
 mod bundle;
 mod collector;
+mod divided;
 mod embedded;
 mod ledger;
 mod machines;

@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use traces::wire::{Job, RuntimeMessage};
+use traces::wire::Job;
 
 /// How long one request for a piece is open at the server.
 const FETCH: Duration = Duration::from_secs(2);
@@ -133,25 +133,10 @@ impl<'a> Search<'a> {
                     let place = message.piece().and_then(|place| places.get(place));
                     if let Some(place) = place {
                         // A place that has left needs no messages.
-                        let _ = place.send(self.translate(message));
+                        let _ = place.send(self.unpacked.translate(message));
                     }
                 }
             }
-        }
-    }
-
-    /// The message with the paths that files have on the machine of the collector.
-    fn translate(&self, message: Message) -> Message {
-        match message {
-            Message::FromRuntime(piece, RuntimeMessage::Found(mut found)) => {
-                for (path, _) in &mut found.places {
-                    if let Some(original) = self.unpacked.original(path) {
-                        *path = original.to_owned();
-                    }
-                }
-                Message::FromRuntime(piece, RuntimeMessage::Found(found))
-            }
-            message => message,
         }
     }
 

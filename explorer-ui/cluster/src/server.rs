@@ -11,6 +11,8 @@ use futures_util::StreamExt;
 use replay_core::Error;
 use std::fmt::Display;
 use std::future::Future;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncReadExt;
 use tokio::runtime::{Builder, EnterGuard, Handle};
@@ -66,6 +68,9 @@ pub(crate) struct Server {
     pub(crate) jetstream: Context,
     /// The address, without a password.
     pub(crate) address: String,
+    /// Whether a request gave up waiting for the server. Then no other waits that long, until one succeeds:
+    /// each would make the end of a search later.
+    given_up: AtomicBool,
     _stop: oneshot::Sender<()>,
 }
 
@@ -130,7 +135,14 @@ impl Server {
             jetstream.set_timeout(REQUEST);
             jetstream
         };
-        let server = Server { handle, client, jetstream, address: shown, _stop: stop };
+        let server = Server {
+            handle,
+            client,
+            jetstream,
+            address: shown,
+            given_up: AtomicBool::new(false),
+            _stop: stop,
+        };
         let began = Instant::now();
         loop {
             // Not the client's own request, which expects fields that older servers do not send.
@@ -191,7 +203,10 @@ impl Server {
         let mut last = "no answer".to_owned();
         loop {
             match self.wait(work()) {
-                Some(Ok(value)) => return Ok(value),
+                Some(Ok(value)) => {
+                    self.given_up.store(false, Relaxed);
+                    return Ok(value);
+                }
                 Some(Err(Failure::Lasting(why))) => return Err(Error::Runtime(why)),
                 Some(Err(Failure::Passing(why))) => last = why,
                 None => {}
@@ -199,10 +214,11 @@ impl Server {
             if !continues() {
                 return Err(Error::Runtime(format!("{what}: {last}")));
             }
-            if began.elapsed() > LONGEST_ABSENCE {
+            if began.elapsed() > LONGEST_ABSENCE || self.given_up.load(Relaxed) {
+                self.given_up.store(true, Relaxed);
                 return Err(Error::Runtime(format!(
-                    "{what}: the server at {} has not answered for {} s ({last}); the search can be \
-                     continued under the same --cluster-name",
+                    "{what}: the server at {} has not answered for {} s ({last}): look whether it runs and \
+                     its disk has space; the search can be continued under the same --cluster-name",
                     self.address,
                     LONGEST_ABSENCE.as_secs()
                 )));

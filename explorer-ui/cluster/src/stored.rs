@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The name of the saved state in the directory of the traces.
 const STATE: &str = "search.heddle-state";
@@ -238,6 +238,13 @@ impl<'a> Stored<'a> {
     pub(crate) fn fetch(&self) -> Result<bool, Error> {
         copy_traces(self.server, self.name, &self.out)?;
         self.fetch_state()
+    }
+
+    /// Whether the output directory has a state that was saved since the search was announced, at this time
+    /// in seconds since 1970.
+    pub(crate) fn is_here_since(&self, announced: u64) -> bool {
+        let saved = fs::metadata(self.out.join(STATE)).and_then(|about| about.modified());
+        saved.is_ok_and(|saved| saved >= UNIX_EPOCH + Duration::from_secs(announced))
     }
 
     /// Copies the state of the search from the server. Returns whether there is one.

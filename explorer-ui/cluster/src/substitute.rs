@@ -5,15 +5,17 @@
 use crate::announcements::{announced, finish};
 use crate::bundle::Unpacked;
 use crate::collector::{Listener, RemotePool};
+use crate::divided::DividedPool;
 use crate::machines::Change;
 use crate::protocol::{Announcement, State};
 use crate::quiet::Quiet;
 use crate::server::Server;
 use crate::stored::Stored;
 use replay_core::scratch::Scratch;
-use replay_core::{Collector, Error, SearchOptions, Target};
+use replay_core::{Collector, Error, SearchOptions, Target, WorkerPool};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use traces::wire::Job;
 
 /// Messages are for a collector.
 struct Unheard;
@@ -70,7 +72,10 @@ fn continue_search(
     let target = Target { program: unpacked.program.clone(), ..unpacked.target.clone() };
     let instance = &announcement.instance;
     replay_core::substitute(&target, &options, leave, &mut Quiet, &|_| {
-        Ok(Box::new(RemotePool::new(server, name, instance.clone(), &Unheard, stored)))
+        let there = RemotePool::new(server, name, instance.clone(), &Unheard, stored);
+        let (job, spin_after) = (Job::clone(&unpacked.job), unpacked.spin_after);
+        let here = WorkerPool::new(&unpacked.target, job, spin_after, leave)?;
+        Ok(Box::new(DividedPool::new(there, here, 1, |message| unpacked.translate(message))))
     })?;
     stored.store();
     if !leave.load(Relaxed) {

@@ -3,6 +3,7 @@
 use crate::announcements::{announce, announced, finish, list};
 use crate::bundle::Bundle;
 use crate::collector::{Listener, RemotePool};
+use crate::divided::DividedPool;
 use crate::embedded::{ADDRESS, Embedded, random_word};
 use crate::machines::{Change, Table};
 use crate::protocol::{
@@ -23,7 +24,8 @@ use explorer_ui::exit::{Problem, Status};
 use explorer_ui::processors;
 use replay_core::pieces::SearchOrder;
 use replay_core::{
-    Collector, Error, Observer, Progress, SearchOptions, StrategyChoice, Target, this_build,
+    Collector, Error, Observer, Progress, SearchOptions, StrategyChoice, Target, WorkerPool,
+    this_build,
 };
 use search::Frontier;
 use serde_json::json;
@@ -43,13 +45,11 @@ impl Verbs for Cluster {
     fn explore(&self, mut args: ExploreArgs, console: &Console) -> Result<Status, Problem> {
         let cluster = args.cluster.clone();
         let mut embedded = None;
-        let url = match cluster.cluster.as_deref().unwrap_or_default() {
-            "embedded" => {
-                let settings = settings(&args)?;
-                share(&settings.options)?;
-                embedded.insert(Embedded::start(settings.options.workers)?).url.clone()
-            }
-            url => url.to_owned(),
+        let options = settings(&args)?.options;
+        share(&options)?;
+        let (url, workers) = match cluster.cluster.as_deref().unwrap_or_default() {
+            "embedded" => (embedded.insert(Embedded::start(options.workers)?).url.clone(), 1),
+            url => (url.to_owned(), options.workers),
         };
         // The results come through one thread.
         args.search.program.workers = Some(1);
@@ -59,7 +59,8 @@ impl Verbs for Cluster {
             console,
             &|target, settings, interrupted, observer| {
                 let observer = &mut WithMachines { inner: observer, shown: &shown, last: None };
-                search(&url, &cluster, (target, settings), interrupted, observer, &shown)
+                let order = (target, settings, workers);
+                search(&url, &cluster, order, interrupted, observer, &shown)
             },
         );
         drop(embedded);
@@ -213,6 +214,14 @@ impl Observer for WithMachines<'_> {
 
 /// Refuses a strategy whose search machines cannot share.
 fn share(options: &SearchOptions) -> Result<(), Problem> {
+    let conditions = [&options.when, &options.always, &options.never];
+    if conditions.iter().any(|of| !of.is_empty()) {
+        return Err(Problem::Usage(
+            "machines cannot share a search with predicates (--when, --always, --never), which are \
+             compiled for the program of one machine: search without --cluster"
+                .into(),
+        ));
+    }
     let strategy = options.strategy.name();
     match needs_one_machine(options) {
         None => Ok(()),
@@ -226,11 +235,8 @@ fn share(options: &SearchOptions) -> Result<(), Problem> {
 
 /// Why machines cannot share a search.
 fn needs_one_machine(options: &SearchOptions) -> Option<&'static str> {
-    let conditions = [&options.when, &options.always, &options.never];
-    if conditions.iter().any(|of| !of.is_empty()) || options.strategy == StrategyChoice::WHEN {
-        return Some(
-            "predicates (--when, --always, --never) are compiled for the program of one machine",
-        );
+    if options.strategy == StrategyChoice::WHEN {
+        return Some("its predicates are compiled for the program of one machine");
     }
     Frontier::new(options.strategy.plan(options.seed, options.bound)).needs_one_machine()
 }
@@ -262,7 +268,7 @@ fn identity(target: &Target, options: &SearchOptions) -> String {
 fn search(
     url: &str,
     args: &ClusterArgs,
-    (target, settings): (&Target, &Settings),
+    (target, settings, workers): (&Target, &Settings, u32),
     interrupted: &AtomicBool,
     observer: &mut dyn Observer,
     shown: &Shown<'_>,
@@ -277,7 +283,7 @@ fn search(
     let stored = Stored::claim(&server, &name, &options.out)?;
     let found = search_claimed(
         (&server, &name, args),
-        (target, &mut options),
+        (target, &mut options, workers),
         interrupted,
         observer,
         shown,
@@ -290,7 +296,7 @@ fn search(
 /// Runs a search whose name this process has claimed.
 fn search_claimed(
     (server, name, args): (&Server, &str, &ClusterArgs),
-    (target, options): (&Target, &mut SearchOptions),
+    (target, options, workers): (&Target, &mut SearchOptions, u32),
     interrupted: &AtomicBool,
     observer: &mut dyn Observer,
     shown: &Shown<'_>,
@@ -311,6 +317,10 @@ fn search_claimed(
             if !options.resume && stored.fetch()? {
                 (options.resume, options.collector) = (true, Collector::Returned);
                 shown.note(&format!("the search {name} continues"));
+            } else if !options.resume && stored.is_here_since(before.since) {
+                // The server failed before the state was there.
+                options.resume = true;
+                shown.note(&format!("the search {name} continues from its state on this machine"));
             }
             if before.state == State::Waiting {
                 // A substitute has used up the time.
@@ -319,8 +329,8 @@ fn search_claimed(
         }
         None => stored::remove(server, name, true)?,
     }
-    let open = |order: SearchOrder<'_>| -> Result<(String, String), Error> {
-        let bundle = Bundle::new(&order, &args.cluster_input, &mut Quiet)?;
+    let open = |order: &SearchOrder<'_>| -> Result<(String, String), Error> {
+        let bundle = Bundle::new(order, &args.cluster_input, &mut Quiet)?;
         let bytes = pack(&bundle);
         let digest = blake3::hash(&bytes).to_hex().to_string();
         let sign = |file| trust::sign(&digest, file).map_err(Error::Usage);
@@ -362,9 +372,12 @@ fn search_claimed(
         replay_core::explore_with(target, options, interrupted, observer, &|order: SearchOrder<
             '_,
         >| {
-            let (digest, instance) = open(order)?;
+            let (digest, instance) = open(&order)?;
             *bundle.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(digest);
-            Ok(Box::new(RemotePool::new(server, name, instance, shown, stored)))
+            let there = RemotePool::new(server, name, instance, shown, stored);
+            let SearchOrder { target, job, spin_after, interrupt, .. } = order;
+            let here = WorkerPool::new(target, job, spin_after, interrupt)?;
+            Ok(Box::new(DividedPool::new(there, here, workers, |message| message)))
         });
     stored.store();
     let interrupted = interrupted.load(Relaxed);

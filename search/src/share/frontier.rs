@@ -73,6 +73,12 @@ impl Work {
         Work { strategy, first, budget, searches, settles_after: 0, unsettled, part }
     }
 
+    /// Whether the workers that run such pieces share a table of visited states in memory.
+    #[must_use]
+    pub fn shares_states(&self) -> bool {
+        matches!(&self.strategy, AnyStrategy::Level(level) if level.measure() == Measure::Preemptions)
+    }
+
     /// The same piece of work with another strategy.
     #[must_use]
     pub fn with(self, strategy: AnyStrategy) -> Work {
@@ -270,7 +276,10 @@ impl Frontier {
     fn portions(&self, most: u64) -> (usize, u64) {
         let PortionSizes { pieces, first, .. } = self.portions;
         let each = match self.rounds {
-            0 => return (1, first.max(self.restart_delay())),
+            0 => {
+                let first = self.parts.first().map_or(first, |part| part.first(first));
+                return (1, first.max(self.restart_delay()));
+            }
             more => (first << more.min(8)).min(self.portions.most),
         };
         match self.parts.as_slice() {

@@ -17,6 +17,8 @@ use crate::reduction::events::Event;
 use crate::reduction::wakeup::{Node, insert, is_covered};
 use crate::strategy::dpor::{Dpor, PathNode};
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use traces::TaskId;
 
 /// If there are more nodes than this, unused ones are removed.
@@ -82,6 +84,15 @@ fn other_ways(frame: &PathNode, known: usize) -> Vec<Branch> {
     ways
 }
 
+/// Where another search can begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Opening {
+    /// At the node of the trunk with this number.
+    Node(usize),
+    /// At a node of the search with this number, which has to become a part of the trunk first.
+    Search(usize),
+}
+
 /// The trunk, and the searches below it that are not running.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Trunk {
@@ -102,20 +113,44 @@ impl Trunk {
     pub fn take(&mut self, wanted: usize) -> Vec<Dpor> {
         let mut searches = std::mem::take(&mut self.searches);
         self.forget(&mut searches);
-        while searches.len() < wanted {
-            if let Some(search) = self.begin() {
-                searches.push(search);
-            } else if !searches.iter_mut().any(|search| self.open(search)) {
-                break;
+        let mut open = self.openings(&searches);
+        while searches.len() < wanted.max(1) {
+            let Some(Reverse((_, opening))) = open.pop() else { break };
+            match opening {
+                Opening::Node(number) => searches.push(self.begin(number)),
+                Opening::Search(at) => {
+                    let known = self.nodes.len();
+                    self.open(&mut searches[at]);
+                    open.extend(
+                        (known..self.nodes.len()).filter_map(|number| self.opening_at(number)),
+                    );
+                    open.extend(Trunk::opening_in(&searches, at));
+                }
             }
-        }
-        if searches.is_empty() {
-            searches.extend(self.begin());
+            if let Opening::Node(number) = opening {
+                open.extend(self.opening_at(number));
+            }
         }
         for search in &mut searches {
             self.update(search);
         }
         searches
+    }
+
+    /// Where another search can begin, nearest to the root first: what is left there is the most.
+    fn openings(&self, searches: &[Dpor]) -> BinaryHeap<Reverse<(usize, Opening)>> {
+        let nodes = (0..self.nodes.len()).filter_map(|number| self.opening_at(number));
+        nodes.chain((0..searches.len()).filter_map(|at| Trunk::opening_in(searches, at))).collect()
+    }
+
+    fn opening_at(&self, number: usize) -> Option<Reverse<(usize, Opening)>> {
+        let node = &self.nodes[number];
+        let can_begin = node.is_open() && !node.unrun;
+        can_begin.then_some(Reverse((node.depth, Opening::Node(number))))
+    }
+
+    fn opening_in(searches: &[Dpor], at: usize) -> Option<Reverse<(usize, Opening)>> {
+        searches[at].first_open().map(|depth| Reverse((depth, Opening::Search(at))))
     }
 
     /// Puts a search back, with the sequences that it found.
@@ -192,8 +227,8 @@ impl Trunk {
 
     /// Adds the first node at which the search has open branches, and the nodes above it, to the
     /// trunk.
-    fn open(&mut self, search: &mut Dpor) -> bool {
-        let Some(at) = search.first_open() else { return false };
+    fn open(&mut self, search: &mut Dpor) {
+        let Some(at) = search.first_open() else { return };
         for depth in search.trunk.len()..=at {
             let above = depth.checked_sub(1).map(|before| {
                 let PathNode { event, data, .. } = &search.path[before];
@@ -219,14 +254,10 @@ impl Trunk {
             search.trunk.push(self.nodes.len());
             self.nodes.push(node);
         }
-        true
     }
 
-    /// Begins the open branch that is nearest to the root.
-    fn begin(&mut self) -> Option<Dpor> {
-        let can_begin = |node: &TrunkNode| node.is_open() && !node.unrun;
-        let open = (0..self.nodes.len()).filter(|&node| can_begin(&self.nodes[node]));
-        let number = open.min_by_key(|&node| self.nodes[node].depth)?;
+    /// Begins the first open branch of a node that has one.
+    fn begin(&mut self, number: usize) -> Dpor {
         let node = &mut self.nodes[number];
         let (way, below) = if node.ways.is_empty() {
             let mut node = node.tree.remove(0);
@@ -260,7 +291,7 @@ impl Trunk {
             self.nodes[number].elsewhere.push(way.event);
             self.nodes[number].unrun = true;
         }
-        Some(Dpor::from(path, trunk))
+        Dpor::from(path, trunk)
     }
 
     /// Removes nodes that have no open branches and are on no search's path.

@@ -575,7 +575,12 @@ impl Shareable for Dpor {
 impl Serialize for Dpor {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut table = Table::default();
-        let path = self.path.iter().map(|frame| table.place(frame)).collect();
+        // Of a search that is over, only its events and data choices are still of interest.
+        let place = |frame| match self.progress.exhausted {
+            true => table.event_of(frame),
+            false => table.place(frame),
+        };
+        let path = self.path.iter().map(place).collect();
         let written = Encoded {
             path,
             events: table.events,

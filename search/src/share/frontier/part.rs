@@ -146,9 +146,8 @@ impl Part {
                 }
                 Measure::Delays | Measure::Departures { .. } => None,
             },
-            Part::Alone { strategy: Some(AnyStrategy::Auto(_)), .. } => Some(
-                "one of its parts is icb, whose workers share a table of visited states in memory",
-            ),
+            // Of its parts, only icb needs one machine, and most of its work is that of the others.
+            Part::Alone { strategy: Some(AnyStrategy::Auto(_)), .. } => None,
             Part::Alone { .. } => Some("each of its executions depends on the ones before it"),
         }
     }
@@ -164,6 +163,14 @@ impl Part {
                 (many, all.div_ceil(many as u64))
             }
             _ => (pieces, each),
+        }
+    }
+
+    /// How many executions the first piece of the part runs, where those of others run `first`.
+    pub(super) fn first(&self, first: u64) -> u64 {
+        match self {
+            Part::Ranges { strategy, .. } if !strategy.learns() => first.min(SHORT_RANGE / 2),
+            _ => first,
         }
     }
 

@@ -70,6 +70,13 @@ impl Table {
         list.map(|(event, then)| (self.number(event), then)).collect()
     }
 
+    /// The event and the data choices of a node.
+    pub(super) fn event_of(&mut self, frame: &PathNode) -> EncodedNode {
+        let PathNode { event, data, digest, .. } = frame;
+        let bare = PathNode::new(event.clone(), Vec::new(), *digest);
+        self.place(&PathNode { data: data.clone(), ..bare })
+    }
+
     pub(super) fn place(&mut self, frame: &PathNode) -> EncodedNode {
         EncodedNode(
             self.number(&frame.event),
