@@ -92,7 +92,7 @@ fn check(level: &str, more: &[&str]) {
         let title = format!("{expression} is *");
         let mut expected: Vec<String> = vec![title];
         expected.extend(lines.iter().map(|name| line(name)));
-        // Where an instruction began the value, its line says so.
+        // Where an instruction began the value, both are on one line.
         let is_instruction = ["the constant", "computed", "returned", "written"];
         if is_instruction.iter().any(|begins| beginning.starts_with(begins)) {
             let last = expected.pop().expect("the line of the instruction");

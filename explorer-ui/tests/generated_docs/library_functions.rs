@@ -59,6 +59,20 @@ fn memory(of: &str) -> String {
     if let Some((number, more)) = length.split_once('+') {
         return format!("as many bytes at {base} as {} says and {more} more", argument(number));
     }
+    for (mark, case) in [('~', ""), ('^', ", whatever the case")] {
+        let Some((bound, other)) = length.strip_prefix('s').and_then(|of| of.split_once(mark))
+        else {
+            continue;
+        };
+        let bound = match bound {
+            "" => String::new(),
+            bound => format!(", up to the length in {}", argument(bound)),
+        };
+        return format!(
+            "the string at {base} up to where it differs from that at {}{case}{bound}",
+            argument(other)
+        );
+    }
     for (kind, what) in [('s', "string"), ('w', "wide string")] {
         let Some(bound) = length.strip_prefix(kind) else { continue };
         return match bound.strip_prefix('@') {
@@ -128,6 +142,7 @@ fn unconditional(effect: &str) -> String {
         None => match effect {
             "pure" => "no effect on what other tasks can observe".into(),
             "stream" => "locks a stream".into(),
+            "heap" => "allocates or frees memory of the heap".into(),
             "partial" => {
                 "**more than is known here**: a call takes the claim of completeness away".into()
             }

@@ -13,6 +13,7 @@
 
 pub(crate) mod branch_targets;
 pub(crate) mod bulk;
+pub(crate) mod bulk_functions;
 pub(crate) mod calls;
 pub(crate) mod catalogue;
 pub(crate) mod decode;
@@ -42,7 +43,6 @@ pub(crate) mod private_list;
 pub(crate) mod probe_hit;
 mod scan;
 mod sockets;
-mod string_function;
 mod strings;
 pub(crate) mod stub;
 mod targets;
@@ -58,7 +58,7 @@ use crate::instrument::binary::probe_hit::{heddle_probe, heddle_probe_seen};
 pub(crate) use crate::instrument::binary::probe_hit::{may_serve, on_breakpoint, original};
 
 use crate::detect::access::{POINTS, note_gap};
-use crate::instrument::binary::bulk::Bulk;
+use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::catalogue::Lasting;
 use crate::instrument::binary::decode::Function;
 use crate::instrument::binary::image::{Image, Instrumentation};

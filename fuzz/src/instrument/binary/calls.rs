@@ -1,8 +1,8 @@
 //! A module of the fuzzer imports no functions: this takes the place of the runtime's `calls`.
 
+use super::bulk_functions::Bulk;
 use super::catalogue::{Catalogue, Effects};
 use super::image::{Image, Listed};
-use super::operand::Bulk;
 use iced_x86::Instruction;
 use std::marker::PhantomData;
 

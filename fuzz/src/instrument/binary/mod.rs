@@ -3,6 +3,9 @@
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/branch_targets.rs"]
 mod branch_targets;
+#[allow(dead_code, reason = "the runtime uses the rest")]
+#[path = "../../../../probes/src/instrument/binary/bulk_functions.rs"]
+mod bulk_functions;
 mod calls;
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/catalogue.rs"]

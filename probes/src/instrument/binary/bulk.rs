@@ -6,8 +6,8 @@
 //! function itself runs at full speed.
 
 use crate::detect::access::{Access, is_point, peek};
+use crate::instrument::binary::bulk_functions::{Bulk, Function};
 use crate::instrument::binary::monitored::plain;
-use crate::instrument::binary::string_function::StringFunction;
 use crate::instrument::binary::strings;
 use crate::schedule::access_points::visit;
 use crate::sys::stops;
@@ -18,51 +18,6 @@ const RDX: usize = 2;
 const RSI: usize = 6;
 const RDI: usize = 7;
 const DIRECTION: u64 = 1 << 10;
-
-/// What copies, fills, or reads many bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bulk {
-    None,
-    /// `rep movs` with elements of this size.
-    RepeatedMove(u8),
-    /// `rep stos` with elements of this size.
-    RepeatedStore(u8),
-    /// A call of a function. `checked`: an argument behind the others says how much room there is.
-    Call {
-        function: Function,
-        checked: bool,
-    },
-}
-
-/// A function that is made in pieces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Function {
-    /// `memcpy` or `memmove`, which return the destination, or `mempcpy`, which returns the end of it.
-    Copy {
-        to_end: bool,
-    },
-    /// `memset`.
-    Fill,
-    String(StringFunction),
-}
-
-impl Bulk {
-    /// By the name of a function.
-    pub(super) fn of_function(name: &str) -> Bulk {
-        let function = match name {
-            "memcpy" | "memmove" | "__memcpy_chk" | "__memmove_chk" => {
-                Function::Copy { to_end: false }
-            }
-            "mempcpy" | "__mempcpy_chk" => Function::Copy { to_end: true },
-            "memset" | "__memset_chk" => Function::Fill,
-            name => match StringFunction::named(name) {
-                Some(function) => Function::String(function),
-                None => return Bulk::None,
-            },
-        };
-        Bulk::Call { function, checked: name.ends_with("_chk") }
-    }
-}
 
 /// The code that copies, fills or reads.
 #[derive(Debug, Clone, Copy)]

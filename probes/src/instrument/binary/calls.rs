@@ -5,7 +5,7 @@
 //! memory and any state; a call of it while two tasks exist is reported, and the search is not complete.
 //! Calls through function pointers are covered by [targets](super::targets).
 
-use crate::instrument::binary::bulk::Bulk;
+use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::catalogue::{Catalogue, Effects};
 use crate::instrument::binary::image::{Image, Listed};
 use iced_x86::{Code, Instruction};

@@ -6,7 +6,7 @@
 //! decoded with certainty is patched.
 
 use crate::instrument::binary::branch_targets::{Named, landings};
-use crate::instrument::binary::bulk::Bulk;
+use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::calls::Calls;
 use crate::instrument::binary::catalogue::{Catalogue, Lasting};
 use crate::instrument::binary::image::{Image, Instrumentation, Lands, Listed};

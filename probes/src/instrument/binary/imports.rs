@@ -7,7 +7,8 @@
 
 use crate::detect::access::{Access, done, is_in_company, is_point, look, settle_write};
 use crate::detect::delayed_stores;
-use crate::instrument::binary::bulk::{Bulk, Caller, in_pieces};
+use crate::instrument::binary::bulk::{Caller, in_pieces};
+use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::calls::{self, Calls};
 use crate::instrument::binary::catalogue::Lasting;
 use crate::instrument::binary::extents::several;
@@ -267,7 +268,7 @@ extern "C-unwind" fn heddle_observe_call(
     let is_later = |operand: &Operand| {
         operand.writes && result != Result::Nothing && !operand.is_library_state()
     };
-    // What the library has of its own comes first.
+    // The state of the library comes first.
     let is_first = |operand: &&Operand| operand.is_library_state() && bulk != Bulk::None;
     for operand in operands.iter().filter(is_first) {
         touch(operand, &Arguments { general, stack, site });

@@ -4,7 +4,8 @@ use crate::detect::access::{
     Access, POINTS, done, is_awake, is_point, look, note_gap, note_stack, peek,
 };
 use crate::detect::shadow::{Word, bytes_within};
-use crate::instrument::binary::bulk::{self, Bulk, Caller};
+use crate::instrument::binary::bulk::{self, Caller};
+use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::calls;
 use crate::instrument::binary::effective_address::{address, word_at};
 use crate::instrument::binary::extents::several;
@@ -502,9 +503,11 @@ fn until_they_differ(one: u64, other: u64, most: u64, folds: bool) -> u64 {
     if one < LOWEST || other < LOWEST {
         return 0;
     }
-    // SAFETY: `tolower` reads the locale's table at a byte's value.
-    let folded =
-        |byte: u64| if folds { unsafe { libc::tolower(byte as i32) } } else { byte as i32 };
+    let folded = |byte: u64| match folds {
+        // SAFETY: `tolower` reads the locale's table at a byte's value.
+        true => unsafe { libc::tolower(byte as i32) },
+        false => byte as i32,
+    };
     let ends = |&at: &u64| {
         let (a, b) = (peek(one + at, 1), peek(other + at, 1));
         a == 0 || folded(a) != folded(b)

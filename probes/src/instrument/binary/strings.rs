@@ -6,8 +6,8 @@
 
 use crate::detect::access::peek;
 use crate::instrument::binary::bulk::Caller;
+use crate::instrument::binary::bulk_functions::{Found, Most, Number, StringFunction};
 use crate::instrument::binary::operand::LOWEST;
-use crate::instrument::binary::string_function::{Found, Most, Number, StringFunction};
 use crate::sys::real::real;
 use crate::sys::stops;
 use std::ffi::c_char;
@@ -122,8 +122,11 @@ impl Writer {
 
 /// How two sequences of bytes compare: as the C library returns it, except for the absolute value.
 fn compare(mut one: Reader, mut other: Reader, folds: bool) -> u64 {
-    // SAFETY: `tolower` reads the locale's table at a byte's value.
-    let folded = |byte: u8| if folds { unsafe { libc::tolower(byte.into()) } } else { byte.into() };
+    let folded = |byte: u8| match folds {
+        // SAFETY: `tolower` reads the locale's table at a byte's value.
+        true => unsafe { libc::tolower(byte.into()) },
+        false => byte.into(),
+    };
     loop {
         let (Some(a), Some(b)) = (one.next(), other.next()) else { return 0 };
         if folded(a) != folded(b) {

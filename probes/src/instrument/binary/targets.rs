@@ -5,7 +5,7 @@
 //! is neither instrumented nor in the catalogue is reported.
 
 use crate::fiber::switch;
-use crate::instrument::binary::bulk::Bulk;
+use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::calls;
 use crate::instrument::binary::catalogue::Catalogue;
 use crate::instrument::binary::image::{Image, Instrumentation};

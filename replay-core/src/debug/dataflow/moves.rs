@@ -1,6 +1,6 @@
 //! The instructions that copy.
 
-use super::{Location, State, register};
+use super::location::{Location, State, register};
 use iced_x86::{ConditionCode, Instruction, Mnemonic, OpKind, Register};
 
 /// Bytes that an instruction writes without computing them.

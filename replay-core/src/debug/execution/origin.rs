@@ -21,14 +21,14 @@ const MOST: usize = super::stretch::MOST;
 /// A copy of the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hop {
-    pub(crate) place: Place,
+    pub(crate) place: Executed,
     pub(crate) to: Location,
     pub(crate) from: Location,
 }
 
 /// An instruction in an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Executed {
     pub(crate) task: u16,
     /// The position before it.
     pub(crate) position: Position,
@@ -67,10 +67,10 @@ pub(crate) enum Beginning {
 pub(crate) struct Origin {
     pub(crate) hops: Vec<Hop>,
     pub(crate) beginning: Beginning,
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<Executed>,
 }
 
-/// What is known of a value on the way back.
+/// What a search for an origin has found so far.
 struct Trail {
     hops: Vec<Hop>,
     code: Code,
@@ -81,7 +81,7 @@ struct Trail {
 enum Found {
     /// The value was loaded from memory; what was there before this position counts.
     Memory(Location, Position),
-    Beginning(Beginning, Option<Place>),
+    Beginning(Beginning, Option<Executed>),
 }
 
 /// What a call outside the program did to a value.
@@ -137,7 +137,6 @@ impl Execution {
 
     /// The step of the last write to some memory before a position, and an address in the code that wrote; none
     /// if there was no write.
-    #[expect(clippy::type_complexity, reason = "an error, a reason, and what was found")]
     fn last_write(
         &mut self,
         address: u64,
@@ -188,7 +187,7 @@ impl Execution {
         let mut near = near;
         let mut count = 0;
         loop {
-            // What the last instruction does may belong to the step that was looked at before.
+            // What the last instruction does may belong to the step that was inspected before.
             let own = stretch.states.len() - usize::from(stretch.end.is_none() && later.is_none());
             let own = if stretch.states.is_empty() { 0 } else { own };
             if stretch.is_cut {
@@ -213,7 +212,7 @@ impl Execution {
                 };
                 let is_later = index + 1 == stretch.states.len() && stretch.end.is_none();
                 let effect_step = if is_later { self.next_step_of(&stretch) } else { stretch.step };
-                let place = Place {
+                let place = Executed {
                     task: stretch.task,
                     position: stretch.position(index),
                     step: effect_step,
@@ -232,7 +231,7 @@ impl Execution {
                 }
                 (location, near, at) = (from, None, begins);
                 if let Location::Memory { .. } = from {
-                    // A read in a step of its own sees what was there when the step was chosen.
+                    // A read that is a separate step sees what was there when the step was chosen.
                     let position = match is_later {
                         false => stretch.position(begins),
                         true => Position::chosen(effect_step),
@@ -257,7 +256,7 @@ impl Execution {
                 Some(step) => self.record_step(step, None)?,
                 None => match self.creation(&stretch, location) {
                     Some((creator, step, argument)) => {
-                        let place = Place {
+                        let place = Executed {
                             task: stretch.task,
                             position: Position::entry(stretch.step),
                             step: stretch.step,

@@ -167,7 +167,9 @@ impl Execution {
                 return Ok(());
             }
             let index = stretch.states.len();
-            if index >= MOST || index as u64 % INTERRUPT_INTERVAL == 0 && self.interrupt.take() {
+            if index >= MOST
+                || (index as u64).is_multiple_of(INTERRUPT_INTERVAL) && self.interrupt.take()
+            {
                 stretch.is_cut = true;
                 return Ok(());
             }

@@ -3,7 +3,7 @@
 use super::Session;
 use crate::Error;
 use crate::debug::dataflow::Location;
-use crate::debug::execution::origin::{Beginning, Origin, Place};
+use crate::debug::execution::origin::{Beginning, Executed, Origin};
 use std::fmt::Write;
 
 /// The largest value that is followed.
@@ -55,7 +55,7 @@ impl Session<'_> {
         text
     }
 
-    fn place_text(&self, place: &Place) -> String {
+    fn place_text(&self, place: &Executed) -> String {
         let code = self.code_text(place.address);
         let called = place.call.map(|call| format!(", called at {}", self.code_text(call)));
         let called = called.unwrap_or_default();

@@ -1,6 +1,51 @@
-//! The functions of the C library that read or write bytes until what they find decides.
+//! What copies, fills, or reads many bytes: instructions, and the functions of the C library that do.
 
-/// Such a function, by what it does.
+/// What copies, fills, or reads many bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Bulk {
+    None,
+    /// `rep movs` with elements of this size.
+    RepeatedMove(u8),
+    /// `rep stos` with elements of this size.
+    RepeatedStore(u8),
+    /// A call of a function. `checked`: an argument behind the others says how much room there is.
+    Call {
+        function: Function,
+        checked: bool,
+    },
+}
+
+/// A function that is made in pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Function {
+    /// `memcpy` or `memmove`, which return the destination, or `mempcpy`, which returns the end of it.
+    Copy {
+        to_end: bool,
+    },
+    /// `memset`.
+    Fill,
+    String(StringFunction),
+}
+
+impl Bulk {
+    /// By the name of a function.
+    pub(super) fn of_function(name: &str) -> Bulk {
+        let function = match name {
+            "memcpy" | "memmove" | "__memcpy_chk" | "__memmove_chk" => {
+                Function::Copy { to_end: false }
+            }
+            "mempcpy" | "__mempcpy_chk" => Function::Copy { to_end: true },
+            "memset" | "__memset_chk" => Function::Fill,
+            name => match StringFunction::named(name) {
+                Some(function) => Function::String(function),
+                None => return Bulk::None,
+            },
+        };
+        Bulk::Call { function, checked: name.ends_with("_chk") }
+    }
+}
+
+/// A function that reads or writes bytes until what it finds decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StringFunction {
     /// `strlen`, `strnlen`.

@@ -1,39 +1,9 @@
-//! What one executed instruction did to a value: from where it copied the bytes, or that it computed them.
-//!
-//! A value is followed backwards from the location where it is now. [`moves`] lists what each instruction
-//! that copies writes, and from where; everything else that an instruction writes is computed. Nothing here
-//! knows of processes.
+//! The effect of an instruction on some bytes. [`moves`] lists what each instruction that copies writes, and from
+//! where; everything else that an instruction writes is computed.
 
-mod moves;
-
-use iced_x86::{Instruction, InstructionInfoFactory, OpAccess, Register};
-use moves::{Move, Source, moves};
-
-/// Where some bytes are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Location {
-    Memory {
-        address: u64,
-        len: u64,
-    },
-    /// Bytes of a register, which is named by its full width.
-    Register {
-        register: Register,
-        offset: u64,
-        len: u64,
-    },
-}
-
-/// The registers of a task before or after an instruction.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct State {
-    /// The general registers, in the order of their numbers in instruction encodings.
-    pub(crate) general: [u64; 16],
-    pub(crate) fs: u64,
-    pub(crate) gs: u64,
-    pub(crate) flags: u64,
-    pub(crate) rip: u64,
-}
+use super::location::{Location, State, register};
+use super::moves::{Move, Source, moves};
+use iced_x86::{Instruction, InstructionInfoFactory, OpAccess};
 
 /// What an instruction did to some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,84 +18,6 @@ pub(crate) enum Effect {
     Computed,
     /// It wrote some of them, and not the others.
     Partly,
-}
-
-impl Location {
-    /// A part of this location.
-    fn part(self, from: u64, size: u64) -> Location {
-        match self {
-            Location::Memory { address, .. } => {
-                Location::Memory { address: address.wrapping_add(from), len: size }
-            }
-            Location::Register { register, offset, .. } => {
-                Location::Register { register, offset: offset + from, len: size }
-            }
-        }
-    }
-
-    pub(crate) fn len(self) -> u64 {
-        match self {
-            Location::Memory { len, .. } | Location::Register { len, .. } => len,
-        }
-    }
-
-    /// Where the other location begins within this one, if both are in the same space.
-    fn distance(self, other: Location) -> Option<i128> {
-        match (self, other) {
-            (Location::Memory { address, .. }, Location::Memory { address: at, .. }) => {
-                Some(i128::from(at) - i128::from(address))
-            }
-            (
-                Location::Register { register, offset, .. },
-                Location::Register { register: other, offset: at, .. },
-            ) if register == other => Some(i128::from(at) - i128::from(offset)),
-            _ => None,
-        }
-    }
-
-    /// Where another location begins in this one, if all of it is in here.
-    fn offset_of(self, other: Location) -> Option<u64> {
-        let distance = self.distance(other)?;
-        let fits = distance >= 0 && distance + i128::from(other.len()) <= i128::from(self.len());
-        fits.then_some(distance as u64)
-    }
-
-    /// Whether the locations have a byte in common.
-    pub(crate) fn overlaps(self, other: Location) -> bool {
-        self.distance(other).is_some_and(|distance| {
-            distance < i128::from(self.len()) && -distance < i128::from(other.len())
-        })
-    }
-}
-
-impl State {
-    pub(crate) fn value(&self, register: Register) -> u64 {
-        match register {
-            Register::FS => self.fs,
-            Register::GS => self.gs,
-            register if register.is_gpr() => {
-                let full = self.general[register.full_register().number() & 15];
-                match (register.size(), high_byte(register)) {
-                    (1, true) => full >> 8 & 0xff,
-                    (8, _) => full,
-                    (size, _) => full & ((1 << (8 * size)) - 1),
-                }
-            }
-            // The flat segments.
-            _ => 0,
-        }
-    }
-}
-
-/// Whether a register is the second byte of another.
-fn high_byte(register: Register) -> bool {
-    matches!(register, Register::AH | Register::BH | Register::CH | Register::DH)
-}
-
-/// The bytes of a register.
-fn register(register: Register) -> Location {
-    let offset = u64::from(high_byte(register));
-    Location::Register { register: register.full_register(), offset, len: register.size() as u64 }
 }
 
 /// What an instruction did to these bytes.
@@ -195,7 +87,7 @@ fn computed(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iced_x86::{Decoder, DecoderOptions};
+    use iced_x86::{Decoder, DecoderOptions, Register};
 
     /// What an instruction does to a location, with rdi = 0x1000, rsi = 0x2000, rcx = 2, and rsp = 0x8000.
     fn effect_of(code: &[u8], location: Location) -> Effect {
