@@ -525,7 +525,7 @@ mod tests {
                 refused.push(descriptor.name);
             }
         }
-        assert_eq!(refused, ["auto", "icb", "directed", "hapset", "when"]);
+        assert_eq!(refused, ["icb", "directed", "hapset", "when"]);
         let shared = |name: &&str| !refused.contains(name);
         let listed = replay_core::registry::listed().map(|descriptor| descriptor.name);
         assert_eq!(shareable(), listed.filter(shared).collect::<Vec<_>>());
