@@ -14,6 +14,7 @@ struct pair first, second, none;
 long third, sum, arguments, process;
 int words[4], exchanged, chosen = 7;
 char text[16], copied[16], filled[16];
+void *allocated;
 long volatile turns;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void *giver(void *given) {
@@ -35,6 +36,7 @@ static void *taker(void *unused) {
     words[1] = (int)sum;
     __asm__ volatile("" ::: "memory");
     words[2] = words[1]; // word
+    allocated = malloc(10); // allocated
     pthread_mutex_unlock(&lock);
     memcpy(copied, text, 16); // copied
     process = getpid(); // process
@@ -65,10 +67,11 @@ fn line(name: &str) -> String {
 }
 
 /// An expression, the lines on the way back, and where its value begins.
-const ORIGINS: [(&str, &[&str], &str); 11] = [
+const ORIGINS: [(&str, &[&str], &str); 12] = [
     ("third", &["taken", "structure", "stored", "created"], "the constant 0x4d2"),
     ("second.right", &["structure", "constant"], "the constant 0x4d"),
     ("words[2]", &["word", "sum"], "computed by `*`"),
+    ("allocated", &["allocated"], "returned by `malloc`"),
     ("sum", &["sum"], "computed by `*`"),
     ("exchanged", &["exchanged"], "in this memory from the program's beginning on"),
     ("none.left", &[], "in this memory from the program's beginning on"),

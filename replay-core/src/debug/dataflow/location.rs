@@ -77,6 +77,14 @@ impl Location {
 }
 
 impl State {
+    /// Whether the task is at the same instruction in the same call: the registers that functions preserve are the
+    /// same. (A system call changes others, depending on how it was executed.)
+    pub(crate) fn is_at(&self, other: &State) -> bool {
+        const PRESERVED: [usize; 7] = [3, 4, 5, 12, 13, 14, 15];
+        let is_same = |&number: &usize| self.general[number] == other.general[number];
+        self.rip == other.rip && PRESERVED.iter().all(is_same)
+    }
+
     pub(crate) fn value(&self, register: Register) -> u64 {
         match register {
             Register::FS => self.fs,

@@ -1,20 +1,23 @@
 //! Where a value came from: backwards through copies, until a constant, an input or a computation.
 //!
 //! The last write to the memory before a position is found by watching it from the beginning on. The
-//! instructions of the task that wrote are then recorded, and followed backwards ([`dataflow`]), over the steps
+//! instructions of the task that wrote are then recorded, and followed backwards ([`crate::debug::dataflow`]), over the steps
 //! of the task, to the instruction that loaded the value; the memory from which it did is the next place. A
 //! function of the threads library or one that copies runs at once: what it does is known by its arguments.
 
-use super::Execution;
 use super::position::{Access, Position, Watch, watched_pieces};
 use super::stretch::{Code, Stretch, is_outside_call};
+use super::{Execution, Reason};
 use crate::Error;
 use crate::debug::dataflow::{Effect, Location, State, effect};
+use crate::debug::process::machine::ProcessState;
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, Register};
 use traces::Operation;
 
 /// How many copies are followed at most.
 const MOST_HOPS: usize = 1000;
+/// How many instructions a function of a library executes at most after a write until it returns.
+const MOST_TO_RETURN: usize = 4096;
 /// How many instructions are followed for one load.
 const MOST: usize = super::stretch::MOST;
 
@@ -50,10 +53,8 @@ pub(crate) enum Beginning {
         function: String,
         returned: bool,
     },
-    /// The kernel returned it, or wrote it.
-    Kernel {
-        returned: bool,
-    },
+    /// A system call returned it.
+    Kernel,
     /// It is in the memory from the beginning on.
     Initial,
     /// An argument of `main`, or what the system passed otherwise.
@@ -114,8 +115,8 @@ impl Execution {
                 unreachable!("a place in memory")
             };
             let found = match self.last_write(address, len, &before)? {
-                Ok(Some((step, near))) => {
-                    self.within_task(&mut trail, location, step, Some(near), &before)?
+                Ok(Some((step, behind))) => {
+                    self.within_task(&mut trail, location, step, Some(behind), &before)?
                 }
                 Ok(None) => Found::Beginning(Beginning::Initial, None),
                 Err(why) => Found::Beginning(Beginning::Unknown(why), None),
@@ -135,14 +136,14 @@ impl Execution {
         }
     }
 
-    /// The step of the last write to some memory before a position, and an address in the code that wrote; none
+    /// The step of the last write to some memory before a position, and the registers behind it; none
     /// if there was no write.
     fn last_write(
         &mut self,
         address: u64,
         len: u64,
         before: &Position,
-    ) -> Result<Result<Option<(u64, u64)>, String>, Error> {
+    ) -> Result<Result<Option<(u64, State)>, String>, Error> {
         let Some(watches) = watched_pieces(address, len, Access::Write) else {
             let why = format!("{len} bytes at {address:#x} cannot be watched at once");
             return Ok(Err(why));
@@ -168,23 +169,41 @@ impl Execution {
         if watches.iter().enumerate().any(|(at, watch)| last(at, watch) != now[at]) {
             return Ok(Err(format!("a system call changed the memory at {address:#x}")));
         }
-        Ok(Ok(writes.last().map(|write| (write.position.step, write.near))))
+        let Some(last) = writes.last() else { return Ok(Ok(None)) };
+        let (step, position) = (last.position.step, last.position.clone());
+        let stop = self.go_to(&position)?;
+        if stop.reason != Reason::Done || self.live.state() != ProcessState::Program {
+            let why = format!("the execution ended with the write to {address:#x}");
+            return Ok(Err(why));
+        }
+        // The write may be within a function of a library that ran at once: where it returns counts.
+        for _ in 0..MOST_TO_RETURN {
+            let state = self.state_now()?;
+            if !self.is_system(state.rip) && !self.live.is_runtime(state.rip) {
+                return Ok(Ok(Some((step, state))));
+            }
+            let stop = self.step_one(self.live.current(), super::OnHit::Nothing)?;
+            if stop.reason != Reason::Done || self.live.state() != ProcessState::Program {
+                break;
+            }
+        }
+        Ok(Ok(Some((step, self.state_now()?))))
     }
 
-    /// Follows a value backwards through the instructions of the task of a step. `near`: where the code is that
-    /// wrote it to memory, in this step.
+    /// Follows a value backwards through the instructions of the task of a step. `behind`: the
+    /// registers where the code that wrote it to memory in this step returned, or behind the instruction.
     fn within_task(
         &mut self,
         trail: &mut Trail,
         mut location: Location,
         step: u64,
-        near: Option<u64>,
+        behind: Option<State>,
         before: &Position,
     ) -> Result<Found, Error> {
         let until = (before.step == step).then_some(before);
         let mut stretch = self.record_step(step, until)?;
         let mut later: Option<State> = None;
-        let mut near = near;
+        let mut behind = behind;
         let mut count = 0;
         loop {
             // What the last instruction does may belong to the step that was inspected before.
@@ -195,11 +214,11 @@ impl Execution {
                 return Ok(Found::Beginning(Beginning::Unknown(why), None));
             }
             // A write in the step itself is the task's last instruction before, or none of those before.
-            let first = if near.is_some() && later.is_some() { own.saturating_sub(1) } else { 0 };
+            let first = if behind.is_some() && later.is_some() { own.saturating_sub(1) } else { 0 };
             let mut at = own;
             while at > first {
                 at -= 1;
-                let outcome = self.outcome(trail, (&stretch, at), later.as_ref(), location, near);
+                let outcome = self.outcome(trail, (&stretch, at), later.as_ref(), location, behind);
                 let (outcome, index) = match outcome {
                     Outcome::Nothing => continue,
                     outcome => (outcome, at),
@@ -229,7 +248,7 @@ impl Execution {
                 if from != location {
                     trail.hops.push(Hop { place, to: location, from });
                 }
-                (location, near, at) = (from, None, begins);
+                (location, behind, at) = (from, None, begins);
                 if let Location::Memory { .. } = from {
                     // A read that is a separate step sees what was there when the step was chosen.
                     let position = match is_later {
@@ -240,7 +259,7 @@ impl Execution {
                 }
             }
             count += stretch.states.len();
-            if near.is_some() && later.is_some() {
+            if behind.is_some() && later.is_some() {
                 let why = "the instruction that wrote it was not found".to_owned();
                 return Ok(Found::Beginning(Beginning::Unknown(why), None));
             }
@@ -299,13 +318,14 @@ impl Execution {
         (stretch, index): (&Stretch, usize),
         later: Option<&State>,
         location: Location,
-        near: Option<u64>,
+        behind: Option<State>,
     ) -> Outcome {
         let state = stretch.states[index];
         let Some(after) = stretch.after(index, later) else { return Outcome::Nothing };
         let one = trail.code.at(state.rip, self);
         if is_outside_call(&one, &state, &after) {
-            return self.outside_call(&one, &state, location, near);
+            let writes = behind.is_some_and(|behind| behind.is_at(&after));
+            return self.outside_call(&one, &state, location, writes);
         }
         if one.mnemonic() == Mnemonic::Syscall {
             return after_system_call(location);
@@ -375,13 +395,14 @@ impl Execution {
         }
     }
 
-    /// What a function outside the program's code did, which ran at once.
+    /// What a function outside the program's code did, which ran at once. `writes`: it made the write that is
+    /// searched for.
     fn outside_call(
         &self,
         one: &Instruction,
         state: &State,
         location: Location,
-        near: Option<u64>,
+        writes: bool,
     ) -> Outcome {
         let function = self.called_function(one, state);
         let name = function.as_deref().unwrap_or("a function of a library");
@@ -398,14 +419,12 @@ impl Execution {
             Location::Memory { .. } => {
                 let plain = name.trim_start_matches("__").trim_end_matches("_chk");
                 // A string's copy is as long as the string is: only what was written here counts.
-                let is_here = near.is_some_and(|near| near + 1 == one.next_ip())
-                    || near.is_some() && one.flow_control() != FlowControl::Call;
                 if let Some(from) = copied(plain, state, location)
-                    && (plain.starts_with("mem") || is_here)
+                    && (plain.starts_with("mem") || writes)
                 {
                     return Outcome::Copied(from);
                 }
-                if is_here { returned(false) } else { Outcome::Nothing }
+                if writes { returned(false) } else { Outcome::Nothing }
             }
         }
     }
@@ -442,7 +461,7 @@ fn copied(function: &str, arguments: &State, location: Location) -> Option<Locat
     let [to, from, size] =
         [Register::RDI, Register::RSI, Register::RDX].map(|it| arguments.value(it));
     let size = match function {
-        "memcpy" | "memmove" | "mempcpy" | "memset" | "strncpy" | "stpncpy" => size,
+        "memcpy" | "memmove" | "mempcpy" | "memset" => size,
         "strcpy" | "stpcpy" => u64::MAX - to,
         _ => 0,
     };
@@ -466,9 +485,7 @@ fn is_preserved(register: Register) -> bool {
 /// What a system call did to a register. What it writes to memory is found by comparing.
 fn after_system_call(location: Location) -> Outcome {
     match location {
-        Location::Register { register: Register::RAX, .. } => {
-            Outcome::Beginning(Beginning::Kernel { returned: true })
-        }
+        Location::Register { register: Register::RAX, .. } => Outcome::Beginning(Beginning::Kernel),
         Location::Register { register: Register::RCX | Register::R11, .. } => {
             let why = "a system call changed the register".to_owned();
             Outcome::Beginning(Beginning::Unknown(why))

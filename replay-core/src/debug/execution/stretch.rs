@@ -106,6 +106,35 @@ impl Execution {
         result.map(|()| stretch)
     }
 
+    /// The registers of the running task.
+    pub(super) fn state_now(&self) -> Result<State, Error> {
+        let registers = self.live.tracee().registers()?;
+        Ok(State {
+            general: [
+                registers.rax,
+                registers.rcx,
+                registers.rdx,
+                registers.rbx,
+                registers.rsp,
+                registers.rbp,
+                registers.rsi,
+                registers.rdi,
+                registers.r8,
+                registers.r9,
+                registers.r10,
+                registers.r11,
+                registers.r12,
+                registers.r13,
+                registers.r14,
+                registers.r15,
+            ],
+            fs: registers.fs_base,
+            gs: registers.gs_base,
+            flags: registers.eflags,
+            rip: registers.rip,
+        })
+    }
+
     fn record_instructions(
         &mut self,
         stretch: &mut Stretch,
@@ -133,31 +162,7 @@ impl Execution {
             if !is_here {
                 return Ok(());
             }
-            let registers = self.live.tracee().registers()?;
-            let state = State {
-                general: [
-                    registers.rax,
-                    registers.rcx,
-                    registers.rdx,
-                    registers.rbx,
-                    registers.rsp,
-                    registers.rbp,
-                    registers.rsi,
-                    registers.rdi,
-                    registers.r8,
-                    registers.r9,
-                    registers.r10,
-                    registers.r11,
-                    registers.r12,
-                    registers.r13,
-                    registers.r14,
-                    registers.r15,
-                ],
-                fs: registers.fs_base,
-                gs: registers.gs_base,
-                flags: registers.eflags,
-                rip: registers.rip,
-            };
+            let state = self.state_now()?;
             let is_there = match target {
                 Some(digest) => self.digest()? == digest,
                 None => false,
