@@ -115,6 +115,14 @@ class Query(gdb.Command):
         return []
 
 
+def in_memory(expression):
+    """The value of an expression that has an address."""
+    value = gdb.parse_and_eval(expression)
+    if value.address is None:
+        raise gdb.GdbError("it is not in memory: " + expression)
+    return value
+
+
 class History(gdb.Command):
     """Every write to the memory of an expression in the execution: `sched history EXPRESSION`.
 The expression is evaluated here, once. A number after it lists the writes from that one on."""
@@ -125,9 +133,7 @@ The expression is evaluated here, once. A number after it lists the writes from 
     def invoke(self, argument, from_tty):
         words = argument.rsplit(None, 1)
         start = words.pop() if len(words) == 2 and words[1].isdigit() else ""
-        value = gdb.parse_and_eval(words[0] if start else argument)
-        if value.address is None:
-            raise gdb.GdbError("it is not in memory: " + argument)
+        value = in_memory(words[0] if start else argument)
         gdb.write("%s is at 0x%x\n" % (words[0] if start else argument, int(value.address)))
         gdb.write(ask("history 0x%x %d %s" % (int(value.address), value.type.sizeof, start)))
 
@@ -139,9 +145,7 @@ class Origin(gdb.Command):
         super().__init__("sched origin", gdb.COMMAND_STATUS, gdb.COMPLETE_EXPRESSION)
 
     def invoke(self, argument, from_tty):
-        value = gdb.parse_and_eval(argument)
-        if value.address is None:
-            raise gdb.GdbError("it is not in memory: " + argument)
+        value = in_memory(argument)
         gdb.write("%s is %s, at 0x%x\n" % (argument, value, int(value.address)))
         gdb.write(ask("origin 0x%x %d" % (int(value.address), value.type.sizeof)))
 

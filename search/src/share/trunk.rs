@@ -117,7 +117,10 @@ impl Trunk {
         while searches.len() < wanted.max(1) {
             let Some(Reverse((_, opening))) = open.pop() else { break };
             match opening {
-                Opening::Node(number) => searches.push(self.begin(number)),
+                Opening::Node(number) => {
+                    searches.push(self.begin(number));
+                    open.extend(self.opening_at(number));
+                }
                 Opening::Search(at) => {
                     let known = self.nodes.len();
                     self.open(&mut searches[at]);
@@ -126,9 +129,6 @@ impl Trunk {
                     );
                     open.extend(Trunk::opening_in(&searches, at));
                 }
-            }
-            if let Opening::Node(number) = opening {
-                open.extend(self.opening_at(number));
             }
         }
         for search in &mut searches {

@@ -29,7 +29,7 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    fn access(self, address: u64, size: u64, writes: bool) -> Access {
+    pub(super) fn access(self, address: u64, size: u64, writes: bool) -> Access {
         let Caller { site, is_compiled } = self;
         Access { address, size, writes, atomic: false, proven: is_compiled, site }
     }

@@ -261,6 +261,7 @@ extern "C-unwind" fn heddle_observe_call(
     }
     // Arguments on the stack follow the return address.
     let stack = back as u64 + 8;
+    let caller = Caller { site, is_compiled: true };
     settle_write();
     if is_unknown {
         calls::report(unknown, site);
@@ -275,7 +276,7 @@ extern "C-unwind" fn heddle_observe_call(
     }
     if bulk != Bulk::None {
         store_call(site, back, general);
-        if in_pieces(bulk, Caller { site, is_compiled: true }, general, 0).is_some() {
+        if in_pieces(bulk, caller, general, 0).is_some() {
             return 0;
         }
     }
@@ -326,7 +327,7 @@ extern "C-unwind" fn heddle_observe_call(
     };
     for operand in operands.iter().filter(|operand| is_later(operand)) {
         let each = &mut |address, size: u64| {
-            let access = write(address, size.min(written), site);
+            let access = caller.access(address, size.min(written), true);
             if access.size > 0 && is_point(&access) {
                 look(&access);
             } else if access.size > 0 && !passes(access.address, access.size, true, site) {
@@ -341,19 +342,15 @@ extern "C-unwind" fn heddle_observe_call(
 /// The call is about to write at the operand, and its result will say how much. Where that may be a scheduling
 /// point, the task parks here: when it continues, the call is made at once.
 fn announce(operand: &Operand, arguments: &Arguments<'_>) {
+    let caller = Caller { site: arguments.site, is_compiled: true };
     each_range(operand, arguments, &mut |address, size| {
-        let access = write(address, size, arguments.site);
+        let access = caller.access(address, size, true);
         if size > 0 && is_point(&access) {
             arrive(&access, Operation::Write);
             delayed_stores::note(MemoryEffect::Store, address, arguments.site);
             done(&access);
         }
     });
-}
-
-/// A write of the program's memory by a call.
-fn write(address: u64, size: u64, site: u64) -> Access {
-    Access { address, size, writes: true, atomic: false, proven: true, site }
 }
 
 /// Stores what the program left at the call, by which a loop that repeats it is recognised.

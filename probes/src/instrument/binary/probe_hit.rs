@@ -297,13 +297,13 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     if let Some(called) = target.and_then(|target| targets::effects(target, probe.behind)) {
         let is_first = comes_first(called.bulk);
         for operand in called.operands.iter().filter(|it| is_first(it)) {
-            touch_argument(&probe, operand, registers);
+            touch_all(&probe, operand, registers);
         }
         if let Some(done) = bulk::in_pieces(called.bulk, caller, &mut registers.general, flags) {
             return continue_behind(&probe, registers, done);
         }
         for operand in called.operands.iter().filter(|it| !is_first(it)) {
-            touch_argument(&probe, operand, registers);
+            touch_all(&probe, operand, registers);
         }
     }
     task.probed.set(0);
@@ -333,16 +333,6 @@ fn touch_all(probe: &Probe, operand: &Operand, registers: &Registers) {
     let each = &mut |address, size| touch(probe, operand, address, size);
     if !several(operand, &arguments(probe, registers), each)
         && let Some((address, size)) = extent(probe, operand, registers)
-    {
-        touch(probe, operand, address, size);
-    }
-}
-
-/// The same for a function that is called by its address.
-fn touch_argument(probe: &Probe, operand: &Operand, registers: &Registers) {
-    let each = &mut |address, size| touch(probe, operand, address, size);
-    if !several(operand, &arguments(probe, registers), each)
-        && let Some((address, size)) = argument_extent(operand, &registers.general)
     {
         touch(probe, operand, address, size);
     }

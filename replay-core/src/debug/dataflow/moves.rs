@@ -1,7 +1,7 @@
 //! The instructions that copy.
 
 use super::location::{Location, State, register};
-use iced_x86::{ConditionCode, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{ConditionCode, EncodingKind, Instruction, Mnemonic, OpKind, Register};
 
 /// Bytes that an instruction writes without computing them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ fn copy(one: &Instruction, from: u32, state: &State, rest: Source) -> Vec<Move> 
 
 /// Whether an instruction clears the upper part of the vector register that it writes.
 fn is_vex(one: &Instruction) -> bool {
-    format!("{:?}", one.mnemonic()).starts_with('V')
+    one.code().encoding() != EncodingKind::Legacy
 }
 
 /// What an instruction copies: nothing, if it computes what it writes.

@@ -1,12 +1,12 @@
 //! Where a value came from: backwards through copies, until a constant, an input or a computation.
 //!
 //! The last write to the memory before a position is found by watching it from the beginning on. The
-//! instructions of the task that wrote are then recorded, and followed backwards ([`crate::debug::dataflow`]), over the steps
-//! of the task, to the instruction that loaded the value; the memory from which it did is the next place. A
-//! function of the threads library or one that copies runs at once: what it does is known by its arguments.
+//! instructions of the task that wrote are then recorded, and followed backwards
+//! ([`crate::debug::dataflow`]), over the steps of the task, to the instruction that loaded the value; the
+//! memory from which it did is the next place. A function of the threads library or one that copies runs at once: what it does is known by its arguments.
 
 use super::position::{Access, Position, Watch, watched_pieces};
-use super::stretch::{Code, Stretch, is_outside_call};
+use super::stretch::{Code, MOST, Stretch, is_outside_call};
 use super::{Execution, Reason};
 use crate::Error;
 use crate::debug::dataflow::{Effect, Location, State, effect};
@@ -18,8 +18,6 @@ use traces::Operation;
 const MOST_HOPS: usize = 1000;
 /// How many instructions a function of a library executes at most after a write until it returns.
 const MOST_TO_RETURN: usize = 4096;
-/// How many instructions are followed for one load.
-const MOST: usize = super::stretch::MOST;
 
 /// A copy of the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,7 +159,7 @@ impl Execution {
         if self.interrupt.take() {
             return Ok(Err("interrupted".to_owned()));
         }
-        // What the kernel writes is not watched.
+        // Not every write by the kernel is observed.
         let now = contents(self);
         let last = |at: usize, watch: &Watch| {
             writes.iter().rev().find(|it| it.watch == *watch).map_or(first[at], |it| it.value)
@@ -197,18 +195,17 @@ impl Execution {
         trail: &mut Trail,
         mut location: Location,
         step: u64,
-        behind: Option<State>,
+        mut behind: Option<State>,
         before: &Position,
     ) -> Result<Found, Error> {
         let until = (before.step == step).then_some(before);
         let mut stretch = self.record_step(step, until)?;
         let mut later: Option<State> = None;
-        let mut behind = behind;
         let mut count = 0;
         loop {
             // What the last instruction does may belong to the step that was inspected before.
-            let own = stretch.states.len() - usize::from(stretch.end.is_none() && later.is_none());
-            let own = if stretch.states.is_empty() { 0 } else { own };
+            let is_last_later = stretch.end.is_none() && later.is_none();
+            let own = stretch.states.len().saturating_sub(usize::from(is_last_later));
             if stretch.is_cut {
                 let why = format!("more than {MOST} instructions in step {}", stretch.step);
                 return Ok(Found::Beginning(Beginning::Unknown(why), None));
@@ -218,11 +215,11 @@ impl Execution {
             let mut at = own;
             while at > first {
                 at -= 1;
+                let index = at;
                 let outcome = self.outcome(trail, (&stretch, at), later.as_ref(), location, behind);
-                let (outcome, index) = match outcome {
-                    Outcome::Nothing => continue,
-                    outcome => (outcome, at),
-                };
+                if matches!(outcome, Outcome::Nothing) {
+                    continue;
+                }
                 // What a function of a library copied comes from its arguments, however it copies.
                 let whole = self.copied_by_library(&stretch, index, location);
                 let (outcome, begins) = match whole {
@@ -284,7 +281,6 @@ impl Execution {
                         };
                         trail.hops.push(Hop { place, to: location, from: argument });
                         location = argument;
-                        later = first;
                         let Some(step) = self.previous_step_of(creator, step) else {
                             return Ok(Found::Beginning(Beginning::Start, None));
                         };

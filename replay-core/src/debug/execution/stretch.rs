@@ -8,7 +8,7 @@ use crate::debug::process::machine::ProcessState;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Register};
 use std::collections::HashMap;
 
-/// How many instructions of a step are recorded at most.
+/// How many instructions of a step are recorded at most, and followed for one load.
 pub(super) const MOST: usize = 1_000_000;
 /// The longest instruction.
 const LONGEST: usize = 15;

@@ -73,13 +73,7 @@ impl Session<'_> {
     }
 
     fn write_line(&self, number: usize, write: &Written, before: u64) -> String {
-        let symbols = &self.execution.symbols;
-        let frame =
-            symbols.site(write.near).and_then(|site| symbols.frames(site, true).into_iter().next());
-        let place = match frame {
-            Some(frame) => format!("{} {}", frame.function, frame.place()),
-            None => format!("{:#x}", write.near),
-        };
+        let place = self.code_text(write.near);
         let part = match write.watch.len {
             8 => String::new(),
             _ => format!(" ({} bytes)", write.watch.len),

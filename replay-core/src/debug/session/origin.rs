@@ -61,7 +61,8 @@ impl Session<'_> {
         format!("step {}  T{}  {code}{called}  position {}", place.step, place.task, place.position)
     }
 
-    fn code_text(&self, address: u64) -> String {
+    /// The function and the line of an address, as far as they are known.
+    pub(super) fn code_text(&self, address: u64) -> String {
         let symbols = &self.execution.symbols;
         let site = symbols.site(address);
         let frame = site.and_then(|site| symbols.frames(site, true).into_iter().next());
