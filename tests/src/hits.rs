@@ -33,6 +33,47 @@ impl Numbers {
     }
 }
 
+/// Where a program has its shared variables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Storage {
+    /// Each is a static variable.
+    Globals,
+    /// They are the fields of a static structure.
+    Fields,
+    /// They are in a block of the heap.
+    Heap,
+}
+
+impl Storage {
+    /// The declarations, and what `main` does first.
+    fn texts(self) -> (String, &'static str) {
+        // Apart, so that no instruction writes two of them.
+        let aligned = "__attribute__((aligned(64)))";
+        let fields = (0..VARIABLES).map(|it| format!(" long w{it} {aligned};"));
+        let fields: String = fields.collect();
+        let names = |prefix: &str| {
+            (0..VARIABLES).map(|it| format!("#define v{it} {prefix}w{it}\n")).collect::<String>()
+        };
+        let of_pointer = format!("struct all {{{fields} }};\nstruct all *p;\n{}", names("p->"));
+        match self {
+            Storage::Globals => {
+                ((0..VARIABLES).map(|it| format!("long v{it} {aligned};\n")).collect(), "")
+            }
+            Storage::Fields => (format!("struct all {{{fields} }} s;\n{}", names("s.")), ""),
+            Storage::Heap => (
+                format!("#include <stdlib.h>\n{of_pointer}"),
+                " p = aligned_alloc(64, sizeof *p); v0 = v1 = v2 = 0;",
+            ),
+        }
+    }
+
+    /// Whether the variables are there from the beginning on.
+    #[must_use]
+    pub fn is_static(self) -> bool {
+        matches!(self, Storage::Globals | Storage::Fields)
+    }
+}
+
 /// A program whose threads call functions that read and write shared variables without locks. It
 /// always fails, so that its first schedule is recorded.
 #[derive(Debug)]
@@ -41,16 +82,17 @@ pub struct Racy {
     pub text: String,
     /// The functions that each thread calls, in order.
     pub calls: Vec<Vec<usize>>,
+    /// Where its variables are.
+    pub storage: Storage,
 }
 
 /// Generates a program.
 #[must_use]
 pub fn racy(numbers: &mut Numbers) -> Racy {
-    let mut text = String::from("#include <pthread.h>\n");
-    for variable in 0..VARIABLES {
-        // Apart, so that no instruction writes two of them.
-        let _ = writeln!(text, "long v{variable} __attribute__((aligned(64)));");
-    }
+    let storages = [Storage::Globals, Storage::Fields, Storage::Heap];
+    let storage = storages[numbers.below(3) as usize];
+    let (declarations, first) = storage.texts();
+    let mut text = format!("#include <pthread.h>\n{declarations}");
     // Each variable is in conflict, so that each access to it is a step.
     text.push_str("__attribute__((noipa)) void all(void) { v0++; v1++; v2++; }\n");
     // `noipa`: equal functions stay two.
@@ -79,13 +121,13 @@ pub fn racy(numbers: &mut Numbers) -> Racy {
         text.push_str(" return x; }\n");
         calls.push(list);
     }
-    let _ = write!(text, "int main(void) {{ pthread_t t[{threads}];");
+    let _ = write!(text, "int main(void) {{ pthread_t t[{threads}];{first}");
     for thread in 0..threads {
         let _ = write!(text, " pthread_create(&t[{thread}], 0, t{thread}, 0);");
     }
     let _ = write!(text, " for (int i = 0; i < {threads}; i++) pthread_join(t[i], 0);");
     text.push_str(" return 7; }\n");
-    Racy { text, calls }
+    Racy { text, calls, storage }
 }
 
 /// A recorded schedule of such a program, with what its symbols say.
@@ -95,6 +137,8 @@ pub struct Recorded {
     pub file: String,
     /// The trace.
     pub trace: Trace,
+    /// Where its variables are.
+    storage: Storage,
     /// The addresses of the variables and of the functions' first instructions in its image.
     symbols: Vec<(String, u64)>,
 }
@@ -120,7 +164,10 @@ pub fn recorded(home: &Home, program: &Racy, level: &str, seed: u64) -> Recorded
         "--",
         &path,
     ];
-    let file = home.heddle(words).report().bugs[0].trace.clone().expect("a trace");
+    let run = home.heddle(words);
+    let bugs = run.report().bugs;
+    let bug = bugs.first().unwrap_or_else(|| panic!("no failure of\n{}: {run:?}", program.text));
+    let file = bug.trace.clone().expect("a trace");
     let bytes = std::fs::read(home.path().join(&file)).expect("a file");
     let trace = traces::file::decode(&bytes).expect("a trace").trace;
     let listed = Command::new("nm").arg(&path).output().expect("nm runs");
@@ -129,7 +176,7 @@ pub fn recorded(home: &Home, program: &Racy, level: &str, seed: u64) -> Recorded
         let [address, _, name] = line.split(' ').collect::<Vec<_>>()[..] else { return None };
         Some((name.to_owned(), u64::from_str_radix(address, 16).ok()?))
     });
-    Recorded { file, trace, symbols: symbols.collect() }
+    Recorded { file, trace, storage: program.storage, symbols: symbols.collect() }
 }
 
 impl Recorded {
@@ -146,15 +193,51 @@ impl Recorded {
         offset + (word(&client.ask("p10")) - main)
     }
 
+    /// The addresses of variables in the process, which is at the beginning.
+    ///
+    /// # Panics
+    /// If an address is not known.
+    pub fn variables(&self, client: &mut Client, variables: &[usize]) -> Vec<u64> {
+        let first = match self.storage {
+            Storage::Globals => {
+                let names = variables.iter().map(|it| format!("v{it}"));
+                return names.map(|name| self.address(client, &name)).collect();
+            }
+            Storage::Fields => self.address(client, "s"),
+            Storage::Heap => {
+                let pointer = self.address(client, "p");
+                client.monitor(&format!("now goto {}", self.first_position()));
+                word(&client.ask(&format!("m{pointer:x},8")))
+            }
+        };
+        variables.iter().map(|&it| first + 64 * it as u64).collect()
+    }
+
+    /// The first position where the variables exist and no thread has accessed one.
+    #[must_use]
+    pub fn first_position(&self) -> String {
+        let steps = &self.trace.execution.steps;
+        let created = steps.iter().position(|step| step.operation == Operation::Create);
+        match (self.storage.is_static(), created) {
+            (false, Some(step)) => (step + 1).to_string(),
+            _ => "start".to_owned(),
+        }
+    }
+
     /// The writes to a variable that the trace implies: task (from 1, as the protocol counts) and
     /// the value afterwards.
     #[must_use]
-    pub fn writes(&self, variable: &str) -> Vec<(u64, u64)> {
+    pub fn writes(&self, variable: usize) -> Vec<(u64, u64)> {
         let execution = &self.trace.execution;
-        let is_it = |object: Option<u32>| {
-            object.is_some_and(|object| execution.objects[object as usize].name == variable)
+        let name = match self.storage {
+            Storage::Globals => format!("v{variable}"),
+            _ => format!("w{variable}"),
         };
-        let steps = execution.steps.iter();
+        let is_it = |object: Option<u32>| {
+            object.is_some_and(|object| execution.objects[object as usize].name.ends_with(&name))
+        };
+        let begin = execution.steps.iter().position(|step| step.operation == Operation::Create);
+        let steps = execution.steps.iter().skip(begin.unwrap_or(0));
         let writes = steps.filter(|it| it.operation == Operation::Write && is_it(it.object));
         writes.map(|step| (u64::from(step.task.0) + 1, step.value)).collect()
     }
@@ -180,6 +263,13 @@ pub struct Hit {
     pub value: Option<u64>,
 }
 
+/// How breakpoints and watchpoints are set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Kinds {
+    /// Breakpoints for which the client asks for the processor's registers.
+    pub hardware: bool,
+}
+
 /// A client that resumes the program as gdb does: it steps a thread alone over the breakpoint at
 /// which it is, while that breakpoint is removed.
 #[derive(Debug)]
@@ -187,13 +277,15 @@ pub struct Debugger {
     client: Client,
     breakpoints: Vec<u64>,
     watches: Vec<u64>,
+    kinds: Kinds,
 }
 
 impl Debugger {
     /// Connects.
     #[must_use]
     pub fn new(server: &Server) -> Debugger {
-        Debugger { client: server.connect(), breakpoints: Vec::new(), watches: Vec::new() }
+        let (breakpoints, watches, kinds) = (Vec::new(), Vec::new(), Kinds::default());
+        Debugger { client: server.connect(), breakpoints, watches, kinds }
     }
 
     /// The connection.
@@ -205,15 +297,22 @@ impl Debugger {
     ///
     /// # Panics
     /// If they are refused.
-    pub fn set(&mut self, breakpoints: &[u64], watches: &[u64]) {
-        for at in breakpoints {
-            assert_eq!(self.client.ask(&format!("Z0,{at:x},1")), "OK");
+    pub fn set(&mut self, breakpoints: &[u64], watches: &[u64], kinds: Kinds) {
+        self.kinds = kinds;
+        for &at in breakpoints {
+            self.breakpoint('Z', at);
         }
         for at in watches {
             assert_eq!(self.client.ask(&format!("Z2,{at:x},8")), "OK");
         }
         self.breakpoints = breakpoints.to_vec();
         self.watches = watches.to_vec();
+    }
+
+    /// Sets (`Z`) or removes (`z`) a breakpoint.
+    fn breakpoint(&mut self, packet: char, at: u64) {
+        let kind = u8::from(self.kinds.hardware);
+        assert_eq!(self.client.ask(&format!("{packet}{kind},{at:x},1")), "OK");
     }
 
     /// Goes to a position.
@@ -254,6 +353,7 @@ impl Debugger {
             return Some(Hit { thread, at, value: Some(self.value(at)) });
         }
         let at = self.pc(thread);
+        // The server has one way for both kinds.
         assert!(stop.contains("swbreak"), "neither: {stop}");
         assert!(self.breakpoints.contains(&at), "no breakpoint at {at:x}: {stop}");
         Some(Hit { thread, at, value: None })
@@ -270,14 +370,14 @@ impl Debugger {
         if let Some(thread) = last.map(|hit| hit.thread) {
             let here = self.pc(thread);
             if self.breakpoints.contains(&here) {
-                self.client.ask(&format!("z0,{here:x},1"));
+                self.breakpoint('z', here);
                 let stop = self.client.ask(&format!("vCont;s:p1.{thread:x}"));
                 // gdb ends with an internal error if another thread stops here.
                 assert!(
                     stop.starts_with(['W', 'X']) || self.thread(&stop) == thread,
                     "T{thread} was stepped alone: {stop}"
                 );
-                self.client.ask(&format!("Z0,{here:x},1"));
+                self.breakpoint('Z', here);
                 if !stop.starts_with("T05") || stop.contains("watch:") {
                     return self.hit(&stop);
                 }
@@ -309,12 +409,13 @@ impl Debugger {
         hits
     }
 
-    /// All hits from here to the beginning, the last first.
-    pub fn to_beginning(&mut self) -> Vec<Hit> {
+    /// Hits from here backwards, the last first, and at most so many.
+    pub fn to_beginning(&mut self, most: usize) -> Vec<Hit> {
         let mut hits = Vec::new();
-        while let Some(hit) = self.backwards() {
+        while hits.len() < most
+            && let Some(hit) = self.backwards()
+        {
             hits.push(hit);
-            assert!(hits.len() < 1000, "the hits do not end: {hits:?}");
         }
         hits
     }

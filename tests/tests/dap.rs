@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
+use tests::debugging::compiled_text;
 use tests::heddle::Home;
 use tests::rpc::wait_for_end;
 
@@ -184,7 +185,7 @@ fn an_editor_debugs_the_failure_that_a_search_found() {
     let top = stack["stackFrames"][0].clone();
     assert_eq!((&top["name"], &top["source"]["name"]), (&json!("put"), &json!("queue.c")));
     let scopes = editor.body("scopes", json!({ "frameId": top["id"] }));
-    let reference = scopes["scopes"][0]["variablesReference"].clone();
+    let reference = scopes["scopes"][1]["variablesReference"].clone();
     let variables = editor.body("variables", json!({ "variablesReference": reference }));
     assert!(variables["variables"].as_array().expect("variables").len() > 2);
     for (expression, part) in
@@ -229,6 +230,111 @@ fn an_editor_debugs_the_failure_that_a_search_found() {
     let transcript =
         editor.transcript.replace(&directory, "DIRECTORY").replace(&plain, "DIRECTORY");
     insta::assert_snapshot!(transcript);
+}
+
+const LOST: &str = "#include <pthread.h>
+int total;
+static void *add(void *p) {
+    int mine = total;
+    mine += 5;
+    total = mine;
+    return p;
+}
+int main(void) {
+    pthread_t a, b;
+    pthread_create(&a, 0, add, 0);
+    pthread_create(&b, 0, add, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+    return total == 10 ? 0 : 7;
+}
+";
+
+/// Goes on until the end in one direction: the reasons of the stops, and the notes about writes.
+fn stops(editor: &mut Editor, command: &str) -> (Vec<String>, Vec<String>) {
+    let from = editor.transcript.len();
+    let mut reasons = Vec::new();
+    for _ in 0..10 {
+        editor.body(command, json!({ "threadId": 1 }));
+        let stopped = editor.event("stopped");
+        reasons.push(stopped["reason"].as_str().expect("a reason").to_owned());
+        if reasons.last().is_some_and(|reason| reason != "data breakpoint") {
+            break;
+        }
+    }
+    let written = editor.transcript[from..].lines().filter_map(|line| {
+        let (_, text) = line.split_once("\"output\":\"")?;
+        Some(text.split_once("\\n")?.0.to_owned())
+    });
+    (reasons, written.collect())
+}
+
+#[test]
+fn an_editor_stops_at_writes_and_shows_local_variables() {
+    let home = Home::new();
+    let program = compiled_text(&home, "lost", LOST, &[]);
+    let mut editor = Editor::start(&home);
+    let can = editor.body("initialize", json!({ "clientID": "vscode", "adapterID": "heddle" }));
+    assert_eq!(can["supportsDataBreakpoints"], true);
+    editor.body("launch", json!({ "program": program, "cwd": home.path() }));
+    editor.event("initialized");
+    editor.body("configurationDone", json!({}));
+    assert_eq!(editor.event("stopped")["reason"], "exception");
+    let info = editor.body("dataBreakpointInfo", json!({ "name": "total" }));
+    assert_eq!((&info["accessTypes"], &info["canPersist"]), (&json!(["write"]), &json!(false)));
+    let one = json!({ "dataId": info["dataId"], "accessType": "write" });
+    let set = editor.body("setDataBreakpoints", json!({ "breakpoints": [one] }));
+    assert_eq!(set["breakpoints"][0]["verified"], true);
+    // Both threads read 0: each write is found, backwards and forwards.
+    let (reasons, back) = stops(&mut editor, "reverseContinue");
+    assert_eq!(reasons, ["data breakpoint", "data breakpoint", "entry"]);
+    let (reasons, mut forward) = stops(&mut editor, "continue");
+    assert_eq!(reasons, ["data breakpoint", "data breakpoint", "exception"]);
+    forward.reverse();
+    assert_eq!(back, forward);
+    assert!(back[0].starts_with("total: 0x5 -> 0x5 by T"), "{back:?}");
+    assert!(back[1].starts_with("total: 0x0 -> 0x5 by T"), "{back:?}");
+    assert!(back.iter().all(|text| text.ends_with("at lost.c:6")), "{back:?}");
+    // At the second write, a thread is in its function.
+    editor.body("reverseContinue", json!({ "threadId": 1 }));
+    let thread = editor.event("stopped")["threadId"].clone();
+    let stack = editor.body("stackTrace", json!({ "threadId": thread }));
+    let frame = stack["stackFrames"][0].clone();
+    assert_eq!(frame["name"], "add", "{stack}");
+    let scopes = editor.body("scopes", json!({ "frameId": frame["id"] }));
+    let locals = scopes["scopes"][0]["variablesReference"].clone();
+    let variables = editor.body("variables", json!({ "variablesReference": locals }));
+    let mine = json!({ "name": "mine", "value": "5", "variablesReference": 0 });
+    assert!(variables["variables"].as_array().expect("a list").contains(&mine), "{variables}");
+    let info = json!({ "variablesReference": locals, "name": "mine" });
+    let info = editor.body("dataBreakpointInfo", info);
+    let name = info["description"].as_str().expect("a text");
+    assert!(name.contains(":mine: ") && name.ends_with(" writes"), "{info}");
+    for (arguments, why) in [
+        (json!({ "name": "missing" }), "no such variable"),
+        (json!({ "name": "total +" }), "cannot be parsed"),
+        (scope_property(&scopes), "a property of the schedule"),
+    ] {
+        let response = editor.request("dataBreakpointInfo", arguments);
+        assert!(response["body"]["dataId"].is_null(), "{response}");
+        assert!(response.to_string().contains(why), "{response}");
+    }
+    for (one, why) in [
+        (json!({ "dataId": "x" }), "not known"),
+        (json!({ "dataId": info["dataId"], "accessType": "read" }), "only writes stop"),
+        (json!({ "dataId": info["dataId"], "condition": "1" }), "conditions"),
+    ] {
+        let set = editor.body("setDataBreakpoints", json!({ "breakpoints": [one] }));
+        assert_eq!(set["breakpoints"][0]["verified"], false, "{set}");
+        assert!(set.to_string().contains(why), "{set}");
+    }
+    editor.body("disconnect", json!({}));
+    assert_eq!(editor.wait(), 0);
+}
+
+/// A request about something in the scope that is not the program's.
+fn scope_property(scopes: &Value) -> Value {
+    json!({ "variablesReference": scopes["scopes"][1]["variablesReference"], "name": "position" })
 }
 
 #[test]

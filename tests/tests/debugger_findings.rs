@@ -152,6 +152,147 @@ fn lldb_goes_back_from_breakpoint_to_breakpoint() {
 }
 
 #[test]
+fn lldb_shows_no_frames_of_the_runtime() {
+    if Command::new("lldb-19").arg("--version").output().is_err() {
+        println!("SKIPPED: lldb_shows_no_frames_of_the_runtime");
+        return;
+    }
+    let home = Home::new();
+    let trace = lost(&home, INCREMENT);
+    for at in ["main", "5", "failure", "end"] {
+        let run = lldb(&home, &trace, at, &["thread backtrace all", "finish", "thread backtrace"]);
+        assert!(!run.stdout.contains("heddle-runtime"), "{at}: {run:?}");
+        assert!(!run.stdout.contains("libc_start"), "{at}: {run:?}");
+        assert!(at == "end" || run.stdout.contains("frame #0: "), "{at}: {run:?}");
+    }
+    // A function's frame and its caller's are there, and the function can be finished.
+    let run =
+        lldb(&home, &trace, "main", &["b f", "c", "thread backtrace", "finish", "frame info"]);
+    expect(&run, &["frame #0: *f at lost.c:3", "frame #1: *run*at lost.c:4", "frame #0: *run"]);
+}
+
+/// Methods, a template and a function with references.
+const METHODS: &str = "#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+struct Account {
+    std::string owner;
+    long balance = 0;
+    long add(long amount) { return balance + amount; }
+    virtual const char *kind() const { return \"plain\"; }
+    virtual ~Account() {}
+};
+struct Savings : Account {
+    const char *kind() const override { return \"savings\"; }
+};
+template <class T> T twice(T value) { return value + value; }
+void show(const Account &account) {
+    std::printf(\"%s has %ld\\n\", account.owner.c_str(), account.balance);
+    std::fflush(stdout);
+}
+Savings savings;
+std::vector<int> numbers = {4, 5, 6};
+int main() {
+    savings.owner = \"ann\";
+    savings.balance = 7;
+    std::thread other([] { savings.balance += twice(1); });
+    other.join();
+    show(savings);
+    return int(savings.add(1) + savings.kind()[0] + numbers.size()) != 128;
+}
+";
+
+#[test]
+fn methods_and_templates_are_called() {
+    let home = Home::new();
+    let source = home.path().join("methods.cpp");
+    std::fs::write(&source, METHODS).expect("written");
+    let program = home.path().join("methods");
+    let mut compiler = Command::new("c++");
+    compiler.args(["-g", "-O0", "-pthread", "-o"]).args([&program, &source]);
+    assert!(compiler.status().expect("a compiler").success());
+    let commands = [
+        "break twice<int>",
+        "continue",
+        "print savings.add(5)",
+        "delete",
+        "print savings.kind()",
+        "print ((Account *)&savings)->kind()",
+        "print twice<int>(21)",
+        "print numbers.size()",
+        "print savings.owner.size()",
+        "call show(savings)",
+        "call show(savings)",
+        "print savings.balance",
+        "continue",
+    ];
+    let run = gdb_on(&home, &[&program.to_string_lossy()], &commands);
+    assert!(!run.stderr.contains("internal-error"), "{run:?}");
+    expect(
+        &run,
+        &["$1 = 12", "$2 = *\"savings\"", "$3 = *\"savings\"", "$4 = 42", "$5 = 3", "$6 = 3"],
+    );
+    let printed = run.stderr.lines().filter(|line| line.contains("ann has 7")).count();
+    assert_eq!(printed, 2, "{run:?}");
+    expect(&run, &["$7 = 7"]);
+}
+
+/// A function that prints a value by its `Debug`.
+const DEBUG: &str = "#[derive(Debug)]
+pub struct Order { pub id: u32, pub parts: Vec<&'static str> }
+#[unsafe(no_mangle)]
+pub extern \"C\" fn show(order: &Order) -> usize {
+    println!(\"{order:?}\");
+    order.parts.len()
+}
+impl Order {
+    #[inline(never)]
+    pub fn count(&self) -> usize { self.parts.len() + 40 }
+}
+#[unsafe(no_mangle)]
+pub static ORDERS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+#[inline(never)]
+fn place(order: &Order) {
+    ORDERS.fetch_add(order.id, std::sync::atomic::Ordering::SeqCst);
+    std::hint::black_box(order);
+}
+fn main() {
+    let order = Order { id: 3, parts: vec![\"axle\", \"wheel\"] };
+    std::thread::scope(|scope| {
+        scope.spawn(|| place(&order));
+    });
+    std::process::exit((show(&order) + order.count()) as i32 - 44);
+}
+";
+
+#[test]
+fn functions_of_rust_programs_are_called() {
+    let home = Home::new();
+    let source = home.path().join("orders.rs");
+    std::fs::write(&source, DEBUG).expect("written");
+    let program = home.path().join("orders");
+    let mut compiler = Command::new("rustc");
+    compiler.args(["--edition", "2024", "-g", "-C", "opt-level=0", "-o"]);
+    let built = compiler.arg(&program).arg(&source).status();
+    assert!(built.expect("a compiler").success());
+    let commands = [
+        "break orders::place",
+        "continue",
+        "print show(order)",
+        "print orders::Order::count(order)",
+        "print show(order)",
+        "print order.id",
+        "continue",
+    ];
+    let run = gdb_on(&home, &[&program.to_string_lossy()], &commands);
+    assert!(!run.stderr.contains("internal-error"), "{run:?}");
+    expect(&run, &["$1 = 2", "$2 = 42", "$3 = 2", "$4 = 3"]);
+    let text = "Order { id: 3, parts: [\"axle\", \"wheel\"] }";
+    assert_eq!(run.stderr.lines().filter(|line| line.contains(text)).count(), 2, "{run:?}");
+}
+
+#[test]
 fn functions_are_called_any_number_of_times() {
     let home = Home::new();
     let trace = lost(&home, INCREMENT);

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use tests::heddle::Home;
-use tests::hits::{Debugger, FUNCTIONS, Hit, Numbers, Racy, Recorded, VARIABLES, racy, recorded};
+use tests::hits::{
+    Debugger, FUNCTIONS, Hit, Kinds, Numbers, Racy, Recorded, VARIABLES, racy, recorded,
+};
 use tests::rsp::Server;
 
 /// The sessions of a run of the tests, and how many of them use one recorded schedule.
@@ -14,6 +16,7 @@ const TOGETHER: u64 = 5;
 struct Chosen {
     functions: Vec<usize>,
     variables: Vec<usize>,
+    kinds: Kinds,
 }
 
 fn chosen(numbers: &mut Numbers) -> Chosen {
@@ -22,7 +25,10 @@ fn chosen(numbers: &mut Numbers) -> Chosen {
         all.truncate(most);
         all
     };
-    Chosen { functions: some(FUNCTIONS, FUNCTIONS), variables: some(VARIABLES, 3) }
+    let (functions, variables) = (some(FUNCTIONS, FUNCTIONS), some(VARIABLES, 3));
+    // A processor has four registers for both.
+    let hardware = numbers.below(2) == 0 && functions.len() + variables.len() <= 4;
+    Chosen { functions, variables, kinds: Kinds { hardware } }
 }
 
 /// The hits of one session, compared in both directions and with the trace; then jumps and steps
@@ -30,16 +36,23 @@ fn chosen(numbers: &mut Numbers) -> Chosen {
 fn session(server: &Server, on: &Recorded, program: &Racy, numbers: &mut Numbers, name: &str) {
     let chosen = chosen(numbers);
     let mut debugger = Debugger::new(server);
+    // Only there are the addresses of functions computed from main's.
     debugger.goto("start");
-    let mut place = |name: String| on.address(debugger.client(), &name);
-    let functions: Vec<u64> = chosen.functions.iter().map(|it| place(format!("f{it}"))).collect();
-    let variables: Vec<u64> = chosen.variables.iter().map(|it| place(format!("v{it}"))).collect();
-    debugger.set(&functions, &variables);
+    let client = debugger.client();
+    let functions = chosen.functions.iter().map(|it| on.address(client, &format!("f{it}")));
+    let functions: Vec<u64> = functions.collect();
+    let variables = on.variables(client, &chosen.variables);
+    debugger.goto(&on.first_position());
+    debugger.set(&functions, &variables, chosen.kinds);
     let initial: Vec<u64> = variables.iter().map(|&at| debugger.value(at)).collect();
     let hits = debugger.to_end();
     let forwards: Vec<Hit> = hits.iter().map(|(hit, _)| hit.clone()).collect();
-    let what =
-        || format!("{name}, breakpoints {:?}, watches {:?}", chosen.functions, chosen.variables);
+    let what = || {
+        format!(
+            "{name}, {:?}, breakpoints {:?}, watches {:?}",
+            chosen.kinds, chosen.functions, chosen.variables
+        )
+    };
     // Each thread enters the functions in the order of its text.
     for (thread, calls) in (2u64..).zip(&program.calls) {
         let expected: Vec<u64> = calls
@@ -56,7 +69,7 @@ fn session(server: &Server, on: &Recorded, program: &Racy, numbers: &mut Numbers
         let seen = forwards.iter().filter(|hit| hit.at == at && hit.value.is_some());
         let seen: Vec<(u64, u64)> =
             seen.map(|hit| (hit.thread, hit.value.unwrap_or_default())).collect();
-        let expected = on.writes(&format!("v{variable}"));
+        let expected = on.writes(variable);
         assert_eq!(seen, expected, "v{variable}, {}: {forwards:x?}", what());
     }
     // Backwards, watched memory has the value from before.
@@ -67,7 +80,9 @@ fn session(server: &Server, on: &Recorded, program: &Racy, numbers: &mut Numbers
         expected.push(Hit { value, ..hit.clone() });
     }
     expected.reverse();
-    let backwards = debugger.to_beginning();
+    // What main initialises comes before.
+    let most = if program.storage.is_static() { usize::MAX } else { expected.len() };
+    let backwards = debugger.to_beginning(most);
     assert_eq!(backwards, expected, "backwards, {}: {forwards:x?}", what());
     // From any hit, the next one in either direction.
     for _ in 0..3.min(hits.len()) {

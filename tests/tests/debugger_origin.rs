@@ -1,6 +1,6 @@
 //! `sched origin`: values whose origins are known by construction, at all levels of optimisation.
 
-use tests::debugging::{BOUND, compiled_text, expect, gdb_on};
+use tests::debugging::{BOUND, compiled_text, expect, gdb, gdb_on, lldb};
 use tests::heddle::{Home, Run, run};
 
 /// Each line that copies has a comment with its name.
@@ -137,12 +137,146 @@ fn what_is_no_value_in_memory_is_refused() {
             "a value of 16 bytes is not followed: ask for a part of it, of at most 8",
         ),
         ("monitor origin x", "wrong arguments: origin x"),
-        ("sched origin 5", "it is not in memory: 5"),
+        ("sched origin 5", "5 cannot be followed: it cannot be parsed: expected a name"),
+        (
+            "sched origin $xmm0",
+            "`xmm0` is no general register, and other registers are not followed",
+        ),
         ("sched origin zzz", "No symbol \"zzz\" in current context."),
     ];
     for (command, answer) in answers {
         let run = gdb_on(&home, &[&binary], &[command]);
         assert!(format!("{}{}", run.stdout, run.stderr).contains(answer), "{command}: {run:?}");
+    }
+}
+
+/// A pointer that is in a register where it is used.
+const USER: &str = r#"
+#include <pthread.h>
+#include <stddef.h>
+struct node { long value; struct node *next; };
+struct node first = { 1, NULL }, *volatile head = &first;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+__attribute__((noipa)) static long use(struct node *given, long index) {
+    __asm__ volatile("" ::: "memory");
+    return (&given->value)[index]; // used
+}
+static void *taker(void *unused) {
+    pthread_mutex_lock(&lock);
+    head = NULL; // taken
+    pthread_mutex_unlock(&lock);
+    return unused;
+}
+static void *reader(void *unused) {
+    pthread_mutex_lock(&lock);
+    struct node *mine = head; // read
+    pthread_mutex_unlock(&lock);
+    return (void *)(use(mine, 0) * (unused != NULL));
+}
+int main(void) {
+    pthread_t one, other;
+    pthread_create(&one, 0, reader, 0);
+    pthread_create(&other, 0, taker, 0);
+    pthread_join(one, 0);
+    pthread_join(other, 0);
+    return 0;
+}
+"#;
+
+/// The place of a line of the program of a pointer, by its comment.
+fn line_of(name: &str) -> String {
+    let number = USER.lines().position(|line| line.ends_with(&format!("// {name}")));
+    format!("user.c:{}", number.expect("a line's name") + 1)
+}
+
+#[test]
+fn a_value_in_a_register_is_followed() {
+    let home = Home::new();
+    let binary = compiled_text(&home, "user", USER, &["-O2"]);
+    let found = home.heddle(["explore", "--json", "--", &binary]);
+    let trace = found.report().bugs[0].trace.clone().expect("a trace");
+    let (read, taken) = (line_of("read"), line_of("taken"));
+    for expression in ["given", "$rdi"] {
+        let ask = format!("sched origin {expression}");
+        let run = gdb(&home, &trace, "failure", &[&ask]);
+        expect(&run, &[expression, &format!("{read}*from head"), &format!("{taken}*constant 0x0")]);
+        if has_lldb("a_value_in_a_register_is_followed") {
+            let run = lldb(&home, &trace, "failure", &[&ask]);
+            let lines = [&*format!("{read}*from head"), &*format!("{taken}*constant 0x0")];
+            expect(&run, &lines);
+        }
+    }
+    let explained = home.heddle(["explain", "--ascii", "--origin", "head", &trace]);
+    expect(
+        &explained,
+        &[
+            "Where the pointer came from: 0x0 in rdi",
+            &format!("T1 in step *{read}*struct node *mine = head"),
+            "from head (8 bytes)",
+            &format!("T2 in step *{taken}*head = NULL"),
+            "the constant 0x0",
+            "Where head came from: null",
+            &format!("T2 in step *{taken}"),
+            "the constant 0x0",
+        ],
+    );
+    let explained = home.heddle(["explain", "--json", "--origin", "use::x", &trace]);
+    let object: serde_json::Value = serde_json::from_str(&explained.stdout).expect("JSON");
+    let origins = object["origins"].as_array().expect("origins");
+    assert_eq!(origins[0]["what"], "the pointer");
+    let last = origins[0]["copies"].as_array().and_then(|copies| copies.last()).expect("a copy");
+    assert_eq!((&last["task"], &last["begins"]), (&2.into(), &"the constant 0x0".into()));
+    assert_eq!(origins[1]["error"], "no such variable here");
+    let wrong = home.heddle(["explain", "--origin", "a + b", &trace]);
+    assert_eq!(wrong.status, 2);
+    assert!(wrong.stderr.contains("--origin a + b cannot be parsed"), "{wrong:?}");
+}
+
+/// Whether there is an lldb; otherwise the part of a test that needs it is skipped.
+fn has_lldb(name: &str) -> bool {
+    let found = std::process::Command::new("lldb-19").arg("--version").output().is_ok();
+    if !found {
+        println!("SKIPPED: {name} in lldb");
+    }
+    found
+}
+
+/// The program jumps through a pointer that another thread has cleared.
+const JUMP: &str = "#include <pthread.h>
+typedef void callback(void);
+static void nothing(void) {}
+callback *volatile hook = nothing;
+static void *clear(void *p) {
+    hook = 0;
+    return p;
+}
+static void *call(void *p) {
+    if (hook)
+        hook();
+    return p;
+}
+int main(void) {
+    pthread_t one, other;
+    pthread_create(&one, 0, call, 0);
+    pthread_create(&other, 0, clear, 0);
+    pthread_join(one, 0);
+    pthread_join(other, 0);
+    return 0;
+}
+";
+
+#[test]
+fn the_pointer_of_a_call_to_nowhere_is_followed() {
+    let home = Home::new();
+    for level in ["-O0", "-O2"] {
+        let binary = compiled_text(&home, "jump", JUMP, &[level]);
+        let found = home.heddle(["explore", "--json", "--", &binary]);
+        let trace = found.report().bugs[0].trace.clone().expect("a trace");
+        let explained = home.heddle(["explain", "--ascii", &trace]);
+        expect(
+            &explained,
+            &["Where the pointer came from: 0x0", "T2 in step *jump.c:6", "the constant 0x0"],
+        );
     }
 }
 

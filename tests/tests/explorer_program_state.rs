@@ -33,6 +33,29 @@ fn expressions_are_watched_through_a_schedule() {
 }
 
 #[test]
+fn the_origin_of_a_watched_value_is_shown() {
+    let home = Home::new();
+    let path = target("bank");
+    let mut terminal = Terminal::open(home, &["ui", "--", &path], (160, 40));
+    terminal.wait_for("next to run");
+    terminal.press("I");
+    terminal.wait_for("no expression is watched: E watches one");
+    terminal.press("Ebalance\r");
+    terminal.wait_for("balance = ");
+    terminal.press("I");
+    terminal.wait_for("in this memory from the program's beginning on");
+    // At the end, its value was computed by a thread.
+    terminal.go_to_end();
+    terminal.wait("no origin of another step", |screen| !screen.contains("program's beginning on"));
+    terminal.press("I");
+    terminal.wait("the line that computed it", |screen| {
+        screen.lines().any(|line| line.contains("computed by") && line.contains("bank.c:"))
+    });
+    terminal.press("q");
+    assert_eq!(terminal.end().0, 0);
+}
+
+#[test]
 fn the_stack_of_every_task_is_shown_at_any_step() {
     let home = Home::new();
     let path = target("abba");

@@ -86,6 +86,7 @@ fn walk(trace: &str, program: &str) -> Vec<(&'static str, Value)> {
         ("variables", json!({ "expressions": ["a", "nothing"] })),
         ("history", json!({ "expression": "a" })),
         ("history", json!({ "object": "a" })),
+        ("origin", json!({ "expression": "a" })),
         ("pick", json!({ "task": "T0" })),
         ("open_trace", json!({ "path": trace })),
         ("explain", json!({})),

@@ -11,16 +11,20 @@ use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
 use crate::progress::Line;
-use crate::report::explain::{Page, render};
-use crate::report::json_output::{bisection, json, no_return_object, verdict_object};
+use crate::report::explain::{Page, ValueOrigin, render};
+use crate::report::json_output::{
+    bisection, json, no_return_object, origin_object, verdict_object,
+};
 use crate::report::style::Style;
 use crate::report::text::quote;
 use replay_core::bisect::{BUDGET, Bisected, classify};
+use replay_core::debug::{Inspector, OriginLine};
 use replay_core::runner::{NoReturn, Runner};
 use replay_core::shrink::{self, Proof, Refused, Size};
-use replay_core::{Error, store};
+use replay_core::symbols::expressions;
+use replay_core::{Error, Target, store};
 use std::path::{Path, PathBuf};
-use traces::Trace;
+use traces::{FailureKind, TaskId, Trace};
 
 /// The maximum number of executions per bound while shrinking; limits the waiting time.
 const SHRINK_BUDGET: u64 = 50_000;
@@ -38,6 +42,10 @@ pub fn main(args: &ExplainArgs, console: &Console) -> Result<Status, Problem> {
             args.trace.display()
         )));
     }
+    for text in &args.origin {
+        expressions::parse(text)
+            .map_err(|why| Problem::Usage(format!("--origin {text} cannot be parsed: {why}")))?;
+    }
     let mut findings = Findings::new(loaded.trace.clone(), args.trace.clone());
     // The limits so far are those for reading the trace. Executions of the program have their own.
     drop(loading);
@@ -47,7 +55,7 @@ pub fn main(args: &ExplainArgs, console: &Console) -> Result<Status, Problem> {
         match trace_program.current(&loaded, console) {
             Ok(target) => {
                 let rebuilt = target.build_id != loaded.trace.header.build_id;
-                let walk = shrink::runner_for(target, &loaded.trace);
+                let walk = shrink::runner_for(target.clone(), &loaded.trace);
                 if rebuilt {
                     findings.adapt(&walk);
                 } else {
@@ -55,6 +63,9 @@ pub fn main(args: &ExplainArgs, console: &Console) -> Result<Status, Problem> {
                 }
                 if rebuilt && findings.adapted {
                     findings.shrink_and_bisect(&walk, console)?;
+                }
+                if !rebuilt || findings.adapted {
+                    findings.find_origins(&target, &args.origin);
                 }
             }
             Err(problem @ Problem::Core(Error::NotConfirmed(_))) => return Err(problem),
@@ -73,6 +84,7 @@ pub fn main(args: &ExplainArgs, console: &Console) -> Result<Status, Problem> {
         object["remarks"] = findings.remarks.into();
         object["verdict"] = verdict_object(&findings.trace, findings.bisected.as_ref());
         object["no_return"] = no_return_object(findings.no_return.as_ref());
+        object["origins"] = findings.origins.iter().map(origin_object).collect();
         console.print(&json(&object))?;
         return Ok(Status::Fine);
     }
@@ -84,6 +96,7 @@ pub fn main(args: &ExplainArgs, console: &Console) -> Result<Status, Problem> {
         shrunk: findings.shrunk,
         bisected: findings.bisected.as_ref(),
         no_return: findings.no_return,
+        origins: &findings.origins,
         sources: &sources,
         commands: commands(&findings.path, findings.passing.as_deref()),
         remarks: findings.remarks,
@@ -101,6 +114,7 @@ struct Findings {
     bisected: Option<Bisected>,
     passing: Option<PathBuf>,
     no_return: Option<NoReturn>,
+    origins: Vec<ValueOrigin>,
     remarks: Vec<String>,
     /// Whether the schedule was adapted to a rebuilt program.
     adapted: bool,
@@ -134,8 +148,25 @@ impl Findings {
             bisected: None,
             passing: None,
             no_return: None,
+            origins: Vec::new(),
             remarks,
             adapted: false,
+        }
+    }
+
+    /// Finds where the values of expressions at the failure came from, and the pointer of a crash.
+    fn find_origins(&mut self, target: &Target, texts: &[String]) {
+        let Some(failure) = &self.trace.failure else { return };
+        let crashed = failure.kind == FailureKind::Crash;
+        if !crashed && texts.is_empty() {
+            return;
+        }
+        let failing = failure.task;
+        let others = (0..self.trace.execution.tasks.len() as u16).map(TaskId);
+        let order: Vec<TaskId> = failing.into_iter().chain(others).collect();
+        let result = origins(target, &self.trace, crashed, texts, &order, &mut self.origins);
+        if let Err(error) = result {
+            self.remarks.push(format!("where values came from is not known: {error}"));
         }
     }
 
@@ -187,6 +218,29 @@ impl Findings {
         }
         Ok(())
     }
+}
+
+fn origins(
+    target: &Target,
+    trace: &Trace,
+    crashed: bool,
+    texts: &[String],
+    order: &[TaskId],
+    found: &mut Vec<ValueOrigin>,
+) -> Result<(), Error> {
+    let mut inspector = Inspector::start(target, trace.clone())?;
+    if crashed && let Some((value, lines)) = inspector.pointer_origin()? {
+        let lines = Ok(OriginLine::merged(lines));
+        found.push(ValueOrigin { what: "the pointer".to_owned(), value: Ok(value), lines });
+    }
+    inspector.go_to(trace.execution.steps.len())?;
+    for text in texts {
+        let Ok(expression) = expressions::parse(text) else { continue };
+        let (evaluated, lines) = inspector.origin(&expression, order)?;
+        let lines = lines.map(OriginLine::merged);
+        found.push(ValueOrigin { what: text.clone(), value: evaluated.value, lines });
+    }
+    Ok(())
 }
 
 fn commands(trace: &Path, passing: Option<&Path>) -> Vec<(String, &'static str)> {

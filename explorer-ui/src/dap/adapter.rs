@@ -1,5 +1,7 @@
 //! Answers an editor's requests, one after the other.
 
+use super::data_breakpoints::DataBreakpoints;
+use super::expression::resolve;
 use super::launch::launch;
 use super::protocol::{self, Incoming};
 use super::view;
@@ -54,6 +56,7 @@ pub fn serve(
         sent: 0,
         session: None,
         lines: BTreeMap::new(),
+        data: DataBreakpoints::default(),
         cancelled,
     };
     adapter.run(&messages, stop)
@@ -101,6 +104,7 @@ struct Adapter<'a, W> {
     session: Option<Session>,
     /// The lines of breakpoints by file.
     lines: BTreeMap<String, Vec<u32>>,
+    data: DataBreakpoints,
     cancelled: Arc<AtomicBool>,
 }
 
@@ -208,8 +212,7 @@ impl<W: Write> Adapter<'_, W> {
     }
 
     fn session(&mut self) -> Result<&mut Session, Refusal> {
-        let none = || Refusal::Failed("nothing is debugged: send `launch` first".to_owned());
-        self.session.as_mut().ok_or_else(none)
+        self.session.as_mut().ok_or_else(nothing)
     }
 
     fn answer(
@@ -231,6 +234,8 @@ impl<W: Write> Adapter<'_, W> {
                 Ok((json!({}), Then::Initialized))
             }
             "setBreakpoints" => stays(self.set_breakpoints(arguments)),
+            "dataBreakpointInfo" => stays(self.data_breakpoint_info(arguments, &call)?),
+            "setDataBreakpoints" => stays(self.data.set(arguments)),
             "setExceptionBreakpoints" | "setFunctionBreakpoints" => {
                 stays(json!({ "breakpoints": [] }))
             }
@@ -241,22 +246,28 @@ impl<W: Write> Adapter<'_, W> {
             "threads" => stays(view::threads(self.session()?)),
             "stackTrace" => stays(self.stack(arguments, &call)?),
             "scopes" => {
-                let thread = view::thread_of_frame(number("frameId").unwrap_or(0));
-                let scope = json!({
-                    "name": "Schedule",
-                    "variablesReference": thread,
-                    "expensive": false,
-                });
-                stays(json!({ "scopes": [scope] }))
+                let frame = number("frameId").unwrap_or(0);
+                let scope = |name: &str, variables: Variables| {
+                    json!({
+                        "name": name,
+                        "variablesReference": variables.reference(),
+                        "expensive": false,
+                    })
+                };
+                let mut locals = scope("Locals", Variables::Locals(frame));
+                locals["presentationHint"] = "locals".into();
+                let thread = view::thread_of_frame(frame);
+                let schedule = scope("Schedule", Variables::Schedule(thread));
+                stays(json!({ "scopes": [locals, schedule] }))
             }
-            "variables" => {
-                let thread = number("variablesReference").unwrap_or(0);
-                stays(self.schedule_variables(thread)?)
-            }
+            "variables" => stays(match Variables::of(number("variablesReference").unwrap_or(0)) {
+                Variables::Schedule(thread) => self.schedule_variables(thread)?,
+                Variables::Locals(frame) => self.locals(frame, &call)?,
+            }),
             "evaluate" => stays(self.evaluate(arguments, &call)?),
             "exceptionInfo" => stays(self.exception()?),
             "next" | "stepIn" | "stepOut" | "stepBack" | "continue" | "reverseContinue" => {
-                self.travel(command, number("threadId"))
+                self.travel(command, number("threadId"), notes, &call)
             }
             "heddle/next-switch" => self.go(Movement::NextSwitch),
             "heddle/previous-switch" => self.go(Movement::PreviousSwitch),
@@ -350,10 +361,48 @@ impl<W: Write> Adapter<'_, W> {
                 }
             }
         }
-        let rows = rows
-            .into_iter()
-            .map(|(name, value)| json!({ "name": name, "value": value, "variablesReference": 0 }));
-        Ok(json!({ "variables": rows.collect::<Vec<Value>>() }))
+        Ok(variables(rows.into_iter().map(|(name, value)| (name.to_owned(), value))))
+    }
+
+    /// The variables of a frame.
+    fn locals(&mut self, frame: u64, call: &Call<'_>) -> Result<Value, Refusal> {
+        let (thread, index) = (view::thread_of_frame(frame), view::index_of_frame(frame));
+        let session = self.session()?;
+        let Some(task) = view::task_of(thread) else { return Ok(variables([])) };
+        if session.cannot_run().is_some() {
+            return Ok(variables([]));
+        }
+        // A call that was inlined has the variables of the function that it is in.
+        let stack = session.stacks(call)?.into_iter().find(|stack| stack.task == task);
+        let inner = stack.iter().flat_map(|stack| stack.frames.iter().take(index));
+        let physical = inner.filter(|frame| !frame.inlined).count();
+        let values = session.locals(task, physical, call)?;
+        Ok(variables(
+            values
+                .into_iter()
+                .map(|(name, value)| (name, value.unwrap_or_else(|why| format!("({why})")))),
+        ))
+    }
+
+    /// Whether writes to an expression can stop the execution.
+    fn data_breakpoint_info(
+        &mut self,
+        arguments: &Map<String, Value>,
+        call: &Call<'_>,
+    ) -> Result<Value, Refusal> {
+        let number = |name: &str| arguments.get(name).and_then(Value::as_u64);
+        let name = arguments.get("name").and_then(Value::as_str).unwrap_or_default();
+        let frame = match number("variablesReference").map(Variables::of) {
+            Some(Variables::Schedule(thread)) if thread > 0 => {
+                let why = "this is a property of the schedule, not a variable";
+                return Ok(json!({ "dataId": null, "description": why }));
+            }
+            Some(Variables::Locals(frame)) => Some(frame),
+            _ => number("frameId"),
+        };
+        let (data, session) = (&mut self.data, self.session.as_mut());
+        let session = session.ok_or_else(nothing)?;
+        data.describe(session, name.trim(), frame, call)
     }
 
     /// A question about the schedule, or an expression over the program's variables.
@@ -381,23 +430,7 @@ impl<W: Write> Adapter<'_, W> {
                 let verdict = verdict_object(&bisected.failing, Some(bisected));
                 verdict["text"].as_str().unwrap_or("no reason was found").to_owned()
             }
-            expression => {
-                // A local variable is that of the selected frame's task, never of another one.
-                let task = frame.and_then(|frame| view::task_of(view::thread_of_frame(frame)));
-                let named = task.map(|task| format!("{task}:{expression}"));
-                let named = named.filter(|_| !expression.contains(':'));
-                let mut texts = vec![expression.to_owned()];
-                texts.extend(named);
-                let values = session.values(&texts, call)?;
-                let seen = match &values[..] {
-                    // A static variable needs no task: this one may have ended.
-                    [plain, own] if own.value.is_err() && plain.task.is_none() => Some(plain),
-                    [_, own] => Some(own),
-                    other => other.first(),
-                };
-                let value = seen.map(|seen| seen.value.clone());
-                value.unwrap_or_else(|| Err("no value".to_owned())).map_err(Refusal::Failed)?
-            }
+            expression => resolve(session, expression, frame, call)?.1.map_err(Refusal::Failed)?,
         };
         Ok(json!({ "result": result, "variablesReference": 0 }))
     }
@@ -423,9 +456,16 @@ impl<W: Write> Adapter<'_, W> {
     }
 
     /// Goes along the schedule, up to a breakpoint if there is one on the way.
-    fn travel(&mut self, command: &str, thread: Option<u64>) -> Answer {
-        let (lines, session) = (&self.lines, self.session.as_mut());
-        let session = session.ok_or_else(|| Refusal::Failed("nothing is debugged".to_owned()))?;
+    fn travel(
+        &mut self,
+        command: &str,
+        thread: Option<u64>,
+        notes: &mut Vec<String>,
+        call: &Call<'_>,
+    ) -> Answer {
+        let (lines, data, session) = (&self.lines, &mut self.data, self.session.as_mut());
+        let session = session.ok_or_else(nothing)?;
+        data.renew(session, notes, call)?;
         let loaded = Arc::clone(session.loaded());
         let (at, end) = (session.at(), loaded.len());
         let places: Vec<AtLine> = lines
@@ -450,16 +490,67 @@ impl<W: Write> Adapter<'_, W> {
             true => (goal..at).rfind(hit),
             false => (at + 1..goal).find(hit),
         };
-        session.go_to(met.unwrap_or(goal));
-        let reason = if met.is_some() { "breakpoint" } else { reason };
+        // Forwards, a write stops after its step; backwards, before it.
+        let written = match back {
+            true => (met.unwrap_or(goal)..at).rfind(|&step| data.is_written_by(step)),
+            false => {
+                let last = met.unwrap_or(goal);
+                (at..last).find(|&step| data.is_written_by(step)).map(|step| step + 1)
+            }
+        };
+        let (step, reason) = match (written, met) {
+            (Some(step), _) => (step, "data breakpoint"),
+            (None, Some(step)) => (step, "breakpoint"),
+            (None, None) => (goal, reason),
+        };
+        if written.is_some() {
+            notes.push(data.writes_text(if back { step } else { step - 1 }));
+        }
+        session.go_to(step);
         Ok((json!({ "allThreadsContinued": true }), Then::Stopped(reason)))
     }
+}
+
+/// What a reference to variables stands for.
+enum Variables {
+    /// The state of a thread in the schedule.
+    Schedule(u64),
+    /// The variables of a frame.
+    Locals(u64),
+}
+
+impl Variables {
+    fn of(reference: u64) -> Variables {
+        match reference % 2 {
+            0 => Variables::Schedule(reference / 2),
+            _ => Variables::Locals(reference / 2),
+        }
+    }
+
+    fn reference(&self) -> u64 {
+        match self {
+            Variables::Schedule(thread) => 2 * thread,
+            Variables::Locals(frame) => 2 * frame + 1,
+        }
+    }
+}
+
+fn variables(rows: impl IntoIterator<Item = (String, String)>) -> Value {
+    let rows = rows
+        .into_iter()
+        .map(|(name, value)| json!({ "name": name, "value": value, "variablesReference": 0 }));
+    json!({ "variables": rows.collect::<Vec<Value>>() })
+}
+
+fn nothing() -> Refusal {
+    Refusal::Failed("nothing is debugged: send `launch` first".to_owned())
 }
 
 fn capabilities() -> Value {
     json!({
         "supportsConfigurationDoneRequest": true,
         "supportsStepBack": true,
+        "supportsDataBreakpoints": true,
         "supportsExceptionInfoRequest": true,
         "supportsEvaluateForHovers": true,
         "supportsTerminateRequest": true,

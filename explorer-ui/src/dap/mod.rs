@@ -7,6 +7,8 @@
 //! `protocol` reads and writes messages.
 
 mod adapter;
+mod data_breakpoints;
+mod expression;
 mod launch;
 mod protocol;
 mod view;

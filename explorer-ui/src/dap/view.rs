@@ -34,6 +34,11 @@ pub(super) fn thread_of_frame(frame: u64) -> u64 {
     frame.saturating_sub(1) / MAX_FRAMES as u64
 }
 
+/// The position of a frame in its thread's stack, from 0.
+pub(super) fn index_of_frame(frame: u64) -> usize {
+    (frame.saturating_sub(1) % MAX_FRAMES as u64) as usize
+}
+
 /// The task that is about to run; at the end, the one that failed or ran last.
 pub(super) fn current(session: &Session) -> TaskId {
     let (trace, at) = (&session.loaded().trace, session.at());

@@ -1,12 +1,14 @@
 //! Results as one JSON object on one line.
 
+use crate::report::explain::ValueOrigin;
 use crate::report::json_text;
 use crate::report::verdict::{basis, no_return, sentence};
 use replay_core::bisect::{Bisected, Event, Kind};
+use replay_core::debug::{OriginEvent, OriginLine, OriginPlace};
 use replay_core::runner::{Forecast, NoReturn, Prospect};
 use replay_core::verdict;
 use serde_json::{Value, json as value};
-use traces::Trace;
+use traces::{TaskId, Trace};
 
 /// A value as one line of JSON.
 pub(crate) fn json(value: &impl serde::Serialize) -> String {
@@ -75,6 +77,34 @@ pub(crate) fn no_return_object(found: Option<&NoReturn>) -> Value {
         "lost_after": found.lost_after,
         "passes_after": found.passes_after,
         "before": found.before.map(prospect),
+    })
+}
+
+/// Where a value came from, as a JSON object.
+pub(crate) fn origin_object(origin: &ValueOrigin) -> Value {
+    let copy = |line: &OriginLine| copy_object(line, |task| task.0.into());
+    value!({
+        "what": origin.what,
+        "value": origin.value.as_ref().ok(),
+        "error": origin.value.as_ref().err().or(origin.lines.as_ref().err()),
+        "copies": origin.lines.iter().flatten().map(copy).collect::<Vec<Value>>(),
+    })
+}
+
+/// One copy of a value as a JSON object.
+pub(crate) fn copy_object(line: &OriginLine, task: impl Fn(TaskId) -> Value) -> Value {
+    let place = line.place.as_ref();
+    let (to, from, begins) = match &line.event {
+        OriginEvent::Copied { to, from } => (Some(to), Some(from), None),
+        OriginEvent::Begins(what) => (None, None, Some(what)),
+    };
+    value!({
+        "step": place.map(|place| place.step),
+        "task": place.map(|place| task(place.task)),
+        "site": place.map(OriginPlace::code),
+        "to": to,
+        "from": from,
+        "begins": begins,
     })
 }
 

@@ -31,6 +31,7 @@ pub static METHODS: &[Method] = &[
     values::BACKTRACE,
     values::VARIABLES,
     values::HISTORY,
+    values::ORIGIN,
     values::OUTPUT,
     open::SAVE,
 ];

@@ -2,12 +2,12 @@
 //! schedule.
 
 use super::loaded_trace::LoadedTrace;
-use replay_core::debug::Evaluated;
-use replay_core::symbols::expressions;
+use replay_core::debug::{Evaluated, OriginLine, ValueWrite};
+use replay_core::symbols::{FrameValues, expressions};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
-use traces::TaskStack;
+use traces::{TaskId, TaskStack};
 
 /// Watched expressions are read at this many steps before and after the cursor, to find where they
 /// change.
@@ -22,6 +22,9 @@ pub struct Inspections {
     requested: Option<InspectionRequest>,
     stacks: HashMap<usize, Arc<Vec<TaskStack>>>,
     values: HashMap<String, BTreeMap<usize, Evaluated>>,
+    origins: HashMap<(String, usize), Origin>,
+    writes: HashMap<(String, usize), Writes>,
+    locals: HashMap<(usize, TaskId, usize), FrameValues>,
     /// The steps at which every watched expression was read.
     covered: Range<usize>,
     /// Why the target cannot be read.
@@ -37,7 +40,30 @@ pub struct InspectionRequest {
     pub expressions: Vec<String>,
     /// More steps at which to read the expressions.
     pub around: Range<usize>,
+    /// What else to find out about the values at the step.
+    pub more: More,
 }
+
+/// What to find out about values besides what they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum More {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Where they came from.
+    Origins,
+    /// All writes to their memory in the execution.
+    Writes,
+    /// The variables of a frame of a task's stack, from 0 for the innermost.
+    Locals(TaskId, usize),
+}
+
+/// All writes to the memory of a value; or why they cannot be listed.
+pub type Writes = Result<Vec<ValueWrite>, String>;
+
+/// The copies of a value, from the last one backwards, and where it begins; or why it cannot be
+/// followed.
+pub type Origin = Result<Vec<OriginLine>, String>;
 
 /// The values and stacks that were read.
 #[derive(Debug)]
@@ -51,6 +77,13 @@ pub enum InspectionResult {
         /// The values, in the order of the requested expressions.
         values: Vec<Evaluated>,
     },
+    /// Where the values at a step came from, in the order of the requested expressions.
+    Origins(usize, Vec<Origin>),
+    /// The writes to the memory where the values are at a step, in the order of the requested
+    /// expressions.
+    Writes(usize, Vec<Writes>),
+    /// The variables of a frame at a step.
+    Locals(usize, (TaskId, usize), FrameValues),
     /// At consecutive steps: the first step, and for each step the values.
     Steps(usize, Vec<Vec<Evaluated>>),
     /// The target cannot be read.
@@ -101,6 +134,24 @@ impl Inspections {
         self.values.get(expression)?.get(&step)
     }
 
+    /// Where the value of an expression at a step came from, if that was requested.
+    #[must_use]
+    pub fn origin(&self, expression: &str, step: usize) -> Option<&Origin> {
+        self.origins.get(&(expression.to_owned(), step))
+    }
+
+    /// The writes to the memory of an expression at a step, if they were requested.
+    #[must_use]
+    pub fn writes(&self, expression: &str, step: usize) -> Option<&Writes> {
+        self.writes.get(&(expression.to_owned(), step))
+    }
+
+    /// The variables of a frame at a step, if they were requested.
+    #[must_use]
+    pub fn locals(&self, step: usize, (task, frame): (TaskId, usize)) -> Option<&FrameValues> {
+        self.locals.get(&(step, task, frame))
+    }
+
     /// Whether the steps around this one were read, so that changes are known.
     #[must_use]
     pub fn covers(&self, step: usize) -> bool {
@@ -133,6 +184,17 @@ impl Inspections {
                 self.error = None;
                 self.stacks.insert(step, Arc::new(stacks));
                 self.store_values(expressions, step, values);
+            }
+            InspectionResult::Origins(step, origins) => {
+                let known = expressions.iter().map(|one| (one.clone(), step));
+                self.origins.extend(known.zip(origins));
+            }
+            InspectionResult::Writes(step, writes) => {
+                let known = expressions.iter().map(|one| (one.clone(), step));
+                self.writes.extend(known.zip(writes));
+            }
+            InspectionResult::Locals(step, (task, frame), values) => {
+                self.locals.insert((step, task, frame), values);
             }
             InspectionResult::Steps(from, steps) => {
                 let end = from + steps.len();

@@ -122,6 +122,7 @@ impl Explanation {
             kind: classify(&self.bisected.failing, Some(&self.bisected)),
             bisected: Some(&self.bisected),
             no_return: None,
+            origins: &[],
             sources: &self.sources,
             remarks: Vec::new(),
             commands: Vec::new(),

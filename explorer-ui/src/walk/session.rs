@@ -2,7 +2,9 @@
 
 use super::check::{CheckState, CheckUpdate, Checks};
 use super::engine::{Engine, Request, Urgency};
-use super::inspection::{AROUND, InspectionRequest, InspectionResult, Inspections};
+use super::inspection::{
+    AROUND, InspectionRequest, InspectionResult, Inspections, More, Origin, Writes,
+};
 use super::loaded_trace::LoadedTrace;
 use super::moves::{self, Picked};
 use super::opening::Opened;
@@ -11,7 +13,7 @@ use super::search::{SearchState, SearchStatus, SearchUpdate};
 use crate::report::text::count;
 use replay_core::debug::Evaluated;
 use replay_core::runner::{LookAhead, NoReturn, Outlook, SearchFrom};
-use replay_core::symbols::expressions;
+use replay_core::symbols::{FrameValues, expressions};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -430,7 +432,7 @@ impl Session {
         }
         self.inspections.keep_only(&loaded);
         if self.inspections.stacks(at).is_none() {
-            self.inspect(Vec::new(), 0..0, call)?;
+            self.inspect(Vec::new(), 0..0, More::Nothing, call)?;
         }
         Ok(self.inspections.stacks(at).unwrap_or_default().to_vec())
     }
@@ -442,7 +444,7 @@ impl Session {
     pub fn values(&mut self, texts: &[String], call: &Call<'_>) -> Result<Vec<Evaluated>, Refusal> {
         parsed(texts)?;
         self.inspections.keep_only(&Arc::clone(&self.view.loaded));
-        self.inspect(texts.to_vec(), 0..0, call)?;
+        self.inspect(texts.to_vec(), 0..0, More::Nothing, call)?;
         let unknown = || Evaluated { task: None, value: Err("it could not be read".into()) };
         let at = self.view.at;
         let value = |text: &String| self.inspections.value(text, at).cloned();
@@ -463,24 +465,78 @@ impl Session {
         parsed(&texts)?;
         let (loaded, at) = (Arc::clone(&self.view.loaded), self.view.at);
         self.inspections.keep_only(&loaded);
-        self.inspect(texts.clone(), 0..0, call)?;
+        self.inspect(texts.clone(), 0..0, More::Nothing, call)?;
         // A local variable keeps meaning that of the task in which it was found.
         self.inspections.qualify(&mut texts, at);
         let around = at.saturating_sub(AROUND)..at.saturating_add(AROUND).min(loaded.len()) + 1;
-        self.inspect(texts.clone(), around.clone(), call)?;
+        self.inspect(texts.clone(), around.clone(), More::Nothing, call)?;
         Ok((self.inspections.changes(&texts[0]).collect(), around))
     }
 
-    /// Reads stacks and values, and waits until all steps `around` were read.
+    /// Where the value of an expression at the position came from, and the value.
+    ///
+    /// # Errors
+    /// If the expression is malformed, or the program cannot be run or traced.
+    pub fn origin(&mut self, text: &str, call: &Call<'_>) -> Result<(Evaluated, Origin), Refusal> {
+        let texts = vec![text.to_owned()];
+        parsed(&texts)?;
+        self.inspections.keep_only(&Arc::clone(&self.view.loaded));
+        self.inspect(texts, 0..0, More::Origins, call)?;
+        let unknown = || "it could not be read".to_owned();
+        let (value, origin) = (
+            self.inspections.value(text, self.view.at).cloned(),
+            self.inspections.origin(text, self.view.at).cloned(),
+        );
+        let value = value.unwrap_or_else(|| Evaluated { task: None, value: Err(unknown()) });
+        Ok((value, origin.unwrap_or_else(|| Err(unknown()))))
+    }
+
+    /// The variables of a frame of a task's stack at the position, from 0 for the innermost.
+    ///
+    /// # Errors
+    /// If the program cannot be run or traced.
+    pub fn locals(
+        &mut self,
+        task: TaskId,
+        frame: usize,
+        call: &Call<'_>,
+    ) -> Result<FrameValues, Refusal> {
+        self.inspections.keep_only(&Arc::clone(&self.view.loaded));
+        self.inspect(Vec::new(), 0..0, More::Locals(task, frame), call)?;
+        let values = self.inspections.locals(self.view.at, (task, frame));
+        Ok(values.cloned().unwrap_or_default())
+    }
+
+    /// All writes in the displayed schedule to the memory where the value of an expression is at the
+    /// position.
+    ///
+    /// # Errors
+    /// If the expression is malformed, or the program cannot be run or traced.
+    pub fn writes(&mut self, text: &str, call: &Call<'_>) -> Result<Writes, Refusal> {
+        let texts = vec![text.to_owned()];
+        parsed(&texts)?;
+        self.inspections.keep_only(&Arc::clone(&self.view.loaded));
+        self.inspect(texts, 0..0, More::Writes, call)?;
+        let writes = self.inspections.writes(text, self.view.at).cloned();
+        Ok(writes.unwrap_or_else(|| Err("they could not be read".to_owned())))
+    }
+
+    /// Reads stacks and values, and waits until all steps `around` were read, and what more is
+    /// wanted of the values.
     fn inspect(
         &mut self,
         expressions: Vec<String>,
         around: std::ops::Range<usize>,
+        more: More,
         call: &Call<'_>,
     ) -> Result<(), Refusal> {
         let (loaded, step) = (Arc::clone(&self.view.loaded), self.view.at);
-        let request =
-            InspectionRequest { step, expressions: expressions.clone(), around: around.clone() };
+        let request = InspectionRequest {
+            step,
+            expressions: expressions.clone(),
+            around: around.clone(),
+            more,
+        };
         self.engine()?.inspect(Arc::clone(&loaded), request);
         let mut asked = false;
         loop {
@@ -497,7 +553,12 @@ impl Session {
             }
             let done = match &result {
                 InspectionResult::Failed(why) => return Err(Refusal::Failed(why.clone())),
-                InspectionResult::Step { .. } => around.is_empty() || expressions.is_empty(),
+                InspectionResult::Step { .. } => {
+                    (expressions.is_empty() || around.is_empty()) && more == More::Nothing
+                }
+                InspectionResult::Origins(..)
+                | InspectionResult::Writes(..)
+                | InspectionResult::Locals(..) => around.is_empty(),
                 InspectionResult::Steps(from, steps) => from + steps.len() >= around.end,
             };
             self.inspections.store(&of, &read, result);

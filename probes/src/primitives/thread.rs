@@ -18,6 +18,7 @@ use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::raw;
 use crate::sys::real::real;
+use crate::sys::stops;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use traces::Operation;
@@ -305,7 +306,9 @@ pub(crate) unsafe fn create(
         task.stack.set(stack);
         task.block.set(block);
         task.base.set(stack.high - 64);
-        task.sp.set(switch::prepare(stack.high - 64, start, argument));
+        // The program does not see what a new stack begins with.
+        let prepared = stops::unseen(|| switch::prepare(stack.high - 64, start, argument));
+        task.sp.set(prepared);
         task.word.set(traces::enabled::word(traces::TaskId(number)));
         task.start.set(start);
         task.system_name.set(world.task().system_name.get());

@@ -139,15 +139,21 @@ The expression is evaluated here, once. A number after it lists the writes from 
 
 
 class Origin(gdb.Command):
-    """Where the value of an expression came from, through copies: `sched origin EXPRESSION`."""
+    """Where the value of an expression, or of a register, came from, through copies: `sched origin EXPRESSION`."""
 
     def __init__(self):
         super().__init__("sched origin", gdb.COMMAND_STATUS, gdb.COMPLETE_EXPRESSION)
 
     def invoke(self, argument, from_tty):
-        value = in_memory(argument)
-        gdb.write("%s is %s, at 0x%x\n" % (argument, value, int(value.address)))
-        gdb.write(ask("origin 0x%x %d" % (int(value.address), value.type.sizeof)))
+        value = gdb.parse_and_eval(argument)
+        if value.address is not None:
+            gdb.write("%s is %s, at 0x%x\n" % (argument, value, int(value.address)))
+            gdb.write(ask("origin 0x%x %d" % (int(value.address), value.type.sizeof)))
+        elif gdb.selected_frame() == gdb.newest_frame():
+            task = gdb.selected_thread().ptid[1] - 1
+            gdb.write(ask("origin in %d %s" % (task, argument)))
+        else:
+            raise gdb.GdbError("it is in a register of a calling function: go to a step within that function")
 
 
 class Move(gdb.Command):

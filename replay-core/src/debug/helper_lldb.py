@@ -57,7 +57,7 @@ def command_function(name, moves, doc):
 
     def run(debugger, argument, context, result, internal):
         if name in ("history", "origin"):
-            argument = place_of(context, argument)
+            argument = place_of(context, argument, name == "origin")
         said = ask(debugger, (name + " " + argument).strip())
         if moves and not said.strip():
             travel(debugger)
@@ -68,14 +68,25 @@ def command_function(name, moves, doc):
     return run
 
 
-def place_of(context, argument):
-    """The address and the size of an expression, and the number after it."""
+def place_of(context, argument, in_registers):
+    """The address and the size of an expression, and the number after it; or the task with the expression."""
     words = argument.rsplit(None, 1)
     start = words.pop() if len(words) == 2 and words[1].isdigit() else ""
     text = words[0] if start else argument
-    value = context.GetFrame().EvaluateExpression(text)
+    frame = context.GetFrame()
+    in_task = "in %d %s" % (context.GetThread().GetThreadID() - 1, text)
+    if in_registers and text.startswith("$") and frame.GetFrameID() == 0:
+        return in_task
+    # A variable has a place of its own; the result of an expression is a copy.
+    value = frame.GetValueForVariablePath(text)
+    if not value.IsValid() or value.GetError().Fail():
+        value = frame.EvaluateExpression(text)
     address = value.GetLoadAddress()
-    return "0x%x %d %s" % (address, value.GetByteSize(), start) if address != lldb.LLDB_INVALID_ADDRESS else text
+    # For a value in a register, the location is the register's name, and the address means nothing.
+    in_memory = (value.GetLocation() or "").startswith("0x")
+    if in_memory and address != lldb.LLDB_INVALID_ADDRESS:
+        return "0x%x %d %s" % (address, value.GetByteSize(), start)
+    return in_task if in_registers and frame.GetFrameID() == 0 else text
 
 
 class Variables:

@@ -1,13 +1,15 @@
 //! Reads stacks and values of expressions at the steps of an execution, without a debugger.
 
-use super::execution::position::Position;
+use super::dataflow::Location;
+use super::described_origin::{LARGEST, OriginLine};
+use super::execution::position::{Access, Position, watched_pieces};
 use super::execution::{Execution, Interrupt, OnHit, Reason};
 use super::process::tasks::Thread;
-use crate::symbols::Registers;
 use crate::symbols::expressions::Expression;
+use crate::symbols::{FrameValues, Registers};
 use crate::{Error, Target};
 use std::sync::Arc;
-use traces::wire::{TaskInfo, task_state};
+use traces::wire::TaskInfo;
 use traces::{Operation, TaskId, TaskStack, TaskState, Trace};
 
 /// Frames of the runtime's library are hidden from the user.
@@ -20,6 +22,23 @@ pub struct Evaluated {
     pub task: Option<TaskId>,
     /// The value, or why it cannot be read.
     pub value: Result<String, String>,
+}
+
+/// A write to the memory of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueWrite {
+    /// The step that it belongs to, from 1; 0 is before the first.
+    pub step: u64,
+    /// The task that wrote.
+    pub task: TaskId,
+    /// The function and line that wrote.
+    pub frame: Option<traces::Frame>,
+    /// The first byte that was written, and how many.
+    pub bytes: (u64, u8),
+    /// The contents before.
+    pub before: u64,
+    /// The contents afterwards.
+    pub after: u64,
 }
 
 /// A process at a step of an execution, which can be moved to any other step.
@@ -110,10 +129,6 @@ impl Inspector {
         Ok(threads.iter().map(stack).collect())
     }
 
-    fn tasks(&mut self) -> Result<Vec<TaskInfo>, Error> {
-        self.execution.live_mut().tasks()
-    }
-
     fn frames(&self, info: &TaskInfo) -> Vec<traces::Frame> {
         let symbols = &self.execution.symbols;
         if info.operation == u32::from(Operation::Start.code()) && info.start != 0 {
@@ -135,45 +150,121 @@ impl Inspector {
         expressions: &[Expression],
         order: &[TaskId],
     ) -> Result<Vec<Evaluated>, Error> {
-        let mut tasks = None;
-        let mut seen = Vec::new();
-        for expression in expressions {
-            let symbols = &self.execution.symbols;
-            let memory = self.execution.live().tracee();
-            if expression.task.is_none()
-                && let Some(value) = symbols.static_value(expression, memory)
-            {
-                seen.push(Evaluated { task: None, value });
-                continue;
-            }
-            if tasks.is_none() {
-                tasks = Some(self.tasks()?);
-            }
-            seen.push(self.local(expression, tasks.as_deref().unwrap_or_default(), order));
-        }
-        Ok(seen)
+        let values = expressions.iter().map(|expression| {
+            let found = self.execution.locate(expression, order)?;
+            Ok(Evaluated { task: found.task, value: found.value() })
+        });
+        values.collect()
     }
 
-    fn local(&self, expression: &Expression, tasks: &[TaskInfo], order: &[TaskId]) -> Evaluated {
-        let symbols = &self.execution.symbols;
-        let memory = self.execution.live().tracee();
-        let asked: Vec<TaskId> = match expression.task {
-            Some(task) => vec![TaskId(task)],
-            None => order.to_vec(),
+    /// The variables of a frame of a task's stack, from 0 for the innermost, without those of the
+    /// runtime. Inlined calls have no frame of their own.
+    ///
+    /// # Errors
+    /// If the program can no longer be traced.
+    pub fn frame_values(&mut self, task: TaskId, frame: usize) -> Result<FrameValues, Error> {
+        self.execution.threads()?;
+        let execution = &self.execution;
+        let thread = execution.known_threads().iter().find(|thread| thread.task == task.0);
+        let Some(thread) = thread else { return Ok(Vec::new()) };
+        let memory = execution.live().tracee();
+        let mut frames = execution.symbols.live(&thread.values.general(), true, memory);
+        frames.retain(|live| !execution.live().is_runtime(live.frame.address));
+        let found = frames.get(frame).map(|live| execution.symbols.frame_values(live, memory));
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Where the value of an expression at the current step came from: the copies, from the last
+    /// one backwards, and where it begins; or why it cannot be followed.
+    ///
+    /// # Errors
+    /// If the program can no longer be traced.
+    pub fn origin(
+        &mut self,
+        expression: &Expression,
+        order: &[TaskId],
+    ) -> Result<(Evaluated, Result<Vec<OriginLine>, String>), Error> {
+        let found = self.execution.locate(expression, order)?;
+        let location = found.location();
+        let evaluated = Evaluated { task: found.task, value: found.value() };
+        let location = match location {
+            Ok(location) if location.len() > LARGEST => Err(format!(
+                "it has {} bytes: choose a part of it, of at most {LARGEST} bytes",
+                location.len()
+            )),
+            location => location,
         };
-        for task in asked {
-            let info = tasks.get(task.index()).filter(|info| info.state != task_state::EXITED);
-            let Some(info) = info else { continue };
-            let frames = symbols.live(&Registers::from(info), info.exact != 0, memory);
-            if let Some(value) = symbols.local_value(expression, &frames, memory) {
-                return Evaluated { task: Some(task), value };
+        let lines = match location {
+            Ok(location) => {
+                let task = evaluated.task.unwrap_or(TaskId::MAIN).0;
+                let origin = self.execution.origin(location, task)?;
+                Ok(self.execution.describe_origin(&origin))
             }
-        }
-        let whose = match expression.task {
-            Some(task) => format!("T{task} is in no function with this variable"),
-            None => "no such variable here".to_owned(),
+            Err(why) => Err(why),
         };
-        let value = expression.task.and_then(|_| symbols.static_value(expression, memory));
-        Evaluated { task: None, value: value.unwrap_or(Err(whose)) }
+        Ok((evaluated, lines))
+    }
+
+    /// Every write in the execution to the memory where the value of an expression is at the current
+    /// step, in order; or why they cannot be listed.
+    ///
+    /// # Errors
+    /// If the program can no longer be traced.
+    pub fn writes(
+        &mut self,
+        expression: &Expression,
+        order: &[TaskId],
+    ) -> Result<(Evaluated, Result<Vec<ValueWrite>, String>), Error> {
+        let found = self.execution.locate(expression, order)?;
+        let location = found.location();
+        let evaluated = Evaluated { task: found.task, value: found.value() };
+        let watches = match location {
+            Ok(Location::Memory { address, len }) => watched_pieces(address, len, Access::Write)
+                .ok_or_else(|| format!("{len} bytes are more than can be watched at once")),
+            Ok(Location::Register { .. }) => Err("it is in a register, not in memory".to_owned()),
+            Err(why) => Err(why),
+        };
+        let watches = match watches {
+            Ok(watches) => watches,
+            Err(why) => return Ok((evaluated, Err(why))),
+        };
+        let history = self.execution.writes_to(&watches)?;
+        if history.cut {
+            return Ok((evaluated, Err("interrupted".to_owned())));
+        }
+        let mut contents = history.before.clone();
+        let writes = history.writes.iter().map(|write| {
+            let part = watches.iter().position(|watch| *watch == write.watch).unwrap_or(0);
+            ValueWrite {
+                step: write.position.step,
+                task: TaskId(write.task),
+                frame: self.execution.frame_at(write.near),
+                bytes: (write.watch.address, write.watch.len),
+                before: std::mem::replace(&mut contents[part], write.value),
+                after: write.value,
+            }
+        });
+        let writes = writes.collect();
+        Ok((evaluated, Ok(writes)))
+    }
+
+    /// For a failure by an access to memory that is not there: the pointer, and where it came from.
+    ///
+    /// # Errors
+    /// If the program can no longer be traced.
+    pub fn pointer_origin(&mut self) -> Result<Option<(String, Vec<OriginLine>)>, Error> {
+        self.execution.go_to_failure()?;
+        if !self.execution.live().is_faulting() {
+            return Ok(None);
+        }
+        let task = self.execution.current();
+        let Some(pointer) = self.execution.bad_pointer()? else { return Ok(None) };
+        let at = self.execution.location_text(pointer.location);
+        let what = match pointer.address.wrapping_sub(pointer.value) {
+            0 => format!("{:#x} in {at}", pointer.value),
+            _ => format!("{:#x} from {:#x} in {at}", pointer.address, pointer.value),
+        };
+        let origin = self.execution.origin(pointer.location, task)?;
+        Ok(Some((what, self.execution.describe_origin(&origin))))
     }
 }

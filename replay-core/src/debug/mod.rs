@@ -3,13 +3,15 @@
 //! `process` is the traced process, whose fibers appear as threads. `execution` moves through an
 //! execution of it to any position. `session` implements the user's commands: steps, seeks,
 //! changes, other schedules. `protocol` talks to gdb and lldb, and `client` starts one of them.
-//! Each module uses those before it. `inspector` needs no debugger: it reads stacks and values at
+//! Each module uses those before it. `described_origin` writes down
+//! where a value came from. `inspector` needs no debugger: it reads stacks and values at
 //! the steps of an execution.
 //!
 //! One thread does all of it, because ptrace requires the thread that started the process.
 
 pub mod client;
 mod dataflow;
+mod described_origin;
 mod execution;
 mod inspector;
 mod process;
@@ -17,9 +19,10 @@ mod protocol;
 mod session;
 
 use crate::{Error, Target};
+pub use described_origin::{OriginEvent, OriginLine, OriginPlace};
 use execution::position::Position;
 use execution::{Execution, Reason, Stop};
-pub use inspector::{Evaluated, Inspector, StopInspector};
+pub use inspector::{Evaluated, Inspector, StopInspector, ValueWrite};
 use protocol::Listener;
 use session::{Ended, Session};
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use super::memory::Words;
 use super::pointer_types::{self, InnerPointer, Type};
 use super::separate_debug;
 use super::typed;
-use super::values;
+use super::values::{self, Located};
 use super::variables::{self, Frame, Local, Slice, Statics, Storage};
 use addr2line::{Context, LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{DwarfPackage, EndianSlice, LittleEndian, SectionId, UnitRef};
@@ -17,6 +17,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// Names with values, or why a value cannot be read.
+pub type FrameValues = Vec<(String, Result<String, String>)>;
 
 /// A function at an address, from the line tables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -160,32 +163,32 @@ impl Debug {
 
     /// The value of an expression over a static variable; none if there is no such variable.
     /// `moved` maps an address of the file to one of the process.
-    pub(super) fn static_value(
+    pub(super) fn locate_static(
         &mut self,
         expression: &Expression,
         moved: &dyn Fn(u64) -> Option<u64>,
         words: &Words<'_>,
-    ) -> Option<Result<String, String>> {
+    ) -> Option<Result<Located, String>> {
         let statics = self.statics.get_or_insert_with(|| Statics::of(&self.dwarf));
         let (address, at, kind) = statics.find(&expression.root)?;
         let unit = self.dwarf.unit(self.dwarf.unit_header(at).ok()?).ok()?;
         let place = Storage::Memory(moved(address)?);
-        Some(values::show(unit.unit_ref(&self.dwarf), kind, place, &expression.parts, words))
+        Some(values::locate(unit.unit_ref(&self.dwarf), kind, place, &expression.parts, words))
     }
 
     /// The value of an expression over a local variable of a frame; none if there is no such
     /// variable.
-    pub(super) fn local_value(
+    pub(super) fn locate_local(
         &mut self,
         expression: &Expression,
         frame: &Frame<'_>,
         words: &Words<'_>,
-    ) -> Option<Result<String, String>> {
+    ) -> Option<Result<Located, String>> {
         let (unit, function) = self.function(frame.address)?;
         let (kind, place) =
             variables::local_called(unit, function, frame, words, &expression.root)?;
         Some(match place {
-            Some(place) => values::show(unit, kind, place, &expression.parts, words),
+            Some(place) => values::locate(unit, kind, place, &expression.parts, words),
             None => Err("the compiler does not store it here".into()),
         })
     }
@@ -207,6 +210,19 @@ impl Debug {
         found
             .map(|(unit, function)| variables::locals(unit, function, frame, words))
             .unwrap_or_default()
+    }
+
+    /// The names and values of the variables of a frame; of several of one name, the innermost.
+    pub(super) fn frame_values(&mut self, frame: &Frame<'_>, words: &Words<'_>) -> FrameValues {
+        let Some((unit, function)) = self.function(frame.address) else { return Vec::new() };
+        let mut values = FrameValues::new();
+        for local in variables::locals(unit, function, frame, words) {
+            let name = local.name.rsplit("::").next().unwrap_or_default().to_owned();
+            let located = values::locate(unit, local.kind.1, local.place, &[], words);
+            values.retain(|(known, _)| *known != name);
+            values.push((name, located.map(|located| located.value)));
+        }
+        values
     }
 
     /// The function at an address: its unit and description. The result is cached for each address.

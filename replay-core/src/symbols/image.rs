@@ -10,6 +10,7 @@ use super::pointer_types::{InnerPointer, Type};
 use super::separate_debug;
 use super::table::{self, Table};
 use super::typed;
+use super::values::Located;
 use super::variables::{Frame, Local};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -161,29 +162,38 @@ impl Image {
         self.ask(|debug| debug.local(frame, words, wanted))
     }
 
-    /// The value of an expression over a static variable; see [`Debug::static_value`].
-    pub(super) fn static_value(
+    /// The value of an expression over a static variable; see [`Debug::locate_static`].
+    pub(super) fn locate_static(
         &self,
         expression: &Expression,
         moved: &dyn Fn(u64) -> Option<u64>,
         words: &Words<'_>,
-    ) -> Option<Result<String, String>> {
-        self.ask(|debug| debug.static_value(expression, moved, words))
+    ) -> Option<Result<Located, String>> {
+        self.ask(|debug| debug.locate_static(expression, moved, words))
     }
 
     /// The value of an expression over a local variable of a frame.
-    pub(super) fn local_value(
+    pub(super) fn locate_local(
         &self,
         expression: &Expression,
         frame: &Frame<'_>,
         words: &Words<'_>,
-    ) -> Option<Result<String, String>> {
-        self.ask(|debug| debug.local_value(expression, frame, words))
+    ) -> Option<Result<Located, String>> {
+        self.ask(|debug| debug.locate_local(expression, frame, words))
     }
 
     /// The variables of a frame.
     pub(super) fn locals(&self, frame: &Frame<'_>, words: &Words<'_>) -> Vec<Local> {
         self.ask(|debug| debug.locals(frame, words))
+    }
+
+    /// The names and values of the variables of a frame.
+    pub(super) fn frame_values(
+        &self,
+        frame: &Frame<'_>,
+        words: &Words<'_>,
+    ) -> debug_info::FrameValues {
+        self.ask(|debug| debug.frame_values(frame, words))
     }
 
     /// The pointers in a value of a type.

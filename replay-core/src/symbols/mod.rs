@@ -25,6 +25,7 @@ mod unwind;
 mod values;
 mod variables;
 
+pub use debug_info::FrameValues;
 pub(crate) use debug_info::InlinedCall;
 pub use elf_file::build_id;
 pub use image::Image;
@@ -35,6 +36,7 @@ pub use names::{demangle, is_library};
 pub use pointees::Pointees;
 pub use registers::Registers;
 pub use unwind::{MAX_FRAMES, StackFrame};
+pub use values::{Located, StoredAt};
 
 use crate::Error;
 use std::collections::HashMap;
@@ -46,7 +48,7 @@ use traces::{Frame, Module, Site};
 /// A stack frame with the information needed to find its variables.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveFrame {
-    frame: StackFrame,
+    pub(crate) frame: StackFrame,
     registers: Registers,
     /// The end of the frame: the caller's stack pointer.
     end: u64,
@@ -218,6 +220,18 @@ impl Symbols {
         frames
     }
 
+    /// The address of the return address of the outermost frame that hidden code called: frames around
+    /// that code do not count.
+    pub(crate) fn caller_slot(
+        &self,
+        frames: &[LiveFrame],
+        is_hidden: &dyn Fn(u64) -> bool,
+    ) -> Option<u64> {
+        let last = frames.iter().rposition(|live| is_hidden(live.frame.address))?;
+        let own = frames[..last].iter().rposition(|live| !is_hidden(live.frame.address))?;
+        Some(frames[own].end - 8)
+    }
+
     /// The local variable that contains a stack address, and which part of it: `main::pool.lock`.
     #[must_use]
     pub fn local(&self, frames: &[LiveFrame], address: u64, memory: &dyn Memory) -> Option<String> {
@@ -231,6 +245,12 @@ impl Symbols {
         let address = if live.frame.exact { site.offset } else { site.offset.saturating_sub(1) };
         let frame = variables::Frame { address, registers: &live.registers, end: live.end };
         Some((self.image(site)?, frame))
+    }
+
+    /// The names and values of the variables of a frame.
+    pub(crate) fn frame_values(&self, live: &LiveFrame, memory: &dyn Memory) -> FrameValues {
+        let Some((image, frame)) = self.described(live) else { return Vec::new() };
+        image.frame_values(&frame, &memory::Words::new(memory))
     }
 
     /// The variables of a frame, if it is in user code.
@@ -257,12 +277,23 @@ impl Symbols {
         expression: &expressions::Expression,
         memory: &dyn Memory,
     ) -> Option<Result<String, String>> {
+        Some(self.locate_static(expression, memory)?.map(|located| located.value))
+    }
+
+    /// Where the value of an expression over a static variable is; none if there is no such
+    /// variable.
+    #[must_use]
+    pub fn locate_static(
+        &self,
+        expression: &expressions::Expression,
+        memory: &dyn Memory,
+    ) -> Option<Result<Located, String>> {
         let words = memory::Words::new(memory);
         self.images.iter().enumerate().find_map(|(module, image)| {
             let path = &self.map.modules().get(module)?.module.path;
             let is_own = !path.starts_with("/lib") && !path.starts_with("/usr/lib");
             let moved = |offset| self.map.address(Site { module: module as u16, offset });
-            image.as_ref().filter(|_| is_own)?.static_value(expression, &moved, &words)
+            image.as_ref().filter(|_| is_own)?.locate_static(expression, &moved, &words)
         })
     }
 
@@ -275,12 +306,25 @@ impl Symbols {
         frames: &[LiveFrame],
         memory: &dyn Memory,
     ) -> Option<Result<String, String>> {
+        let (_, located) = self.locate_local(expression, frames, memory)?;
+        Some(located.map(|located| located.value))
+    }
+
+    /// Where the value of an expression over a local variable is, and the index of the frame of the
+    /// innermost variable of the name.
+    #[must_use]
+    pub fn locate_local(
+        &self,
+        expression: &expressions::Expression,
+        frames: &[LiveFrame],
+        memory: &dyn Memory,
+    ) -> Option<(usize, Result<Located, String>)> {
         let words = memory::Words::new(memory);
-        frames.iter().find_map(|live| {
+        frames.iter().enumerate().find_map(|(index, live)| {
             let site = self.site(live.frame.address)?;
             let address = site.offset.saturating_sub(u64::from(!live.frame.exact));
             let frame = variables::Frame { address, registers: &live.registers, end: live.end };
-            self.image(site)?.local_value(expression, &frame, &words)
+            Some((index, self.image(site)?.locate_local(expression, &frame, &words)?))
         })
     }
 

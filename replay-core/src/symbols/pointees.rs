@@ -106,7 +106,7 @@ impl Symbols {
                     for inner in image.pointers_in(local.kind).iter() {
                         let to = match local.place {
                             Storage::Memory(address) => words.get(address + inner.offset, 8),
-                            Storage::Value(value) => (inner.offset == 0).then_some(value),
+                            value => value.word().filter(|_| inner.offset == 0),
                         };
                         let Some(to) = to else { continue };
                         let name = name.clone() + &inner.path;

@@ -23,14 +23,52 @@ struct Value {
     place: Storage,
 }
 
-/// Follows a path from a variable and formats the value there.
-pub(super) fn show(
+/// The value of an expression, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located {
+    /// The value as text.
+    pub value: String,
+    pub(super) storage: Storage,
+    /// Its size in bytes, if the type is known.
+    pub size: Option<u64>,
+}
+
+/// Where a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoredAt {
+    /// In memory at this address.
+    Memory(u64),
+    /// In a register of the frame, with this number of DWARF, from this byte on.
+    Register {
+        /// The number.
+        number: u16,
+        /// The first byte.
+        offset: u64,
+    },
+    /// Nowhere: a constant, an address, or computed from other values.
+    Nowhere,
+}
+
+impl Located {
+    /// Where the value is.
+    #[must_use]
+    pub fn stored_at(&self) -> StoredAt {
+        match self.storage {
+            Storage::Memory(address) => StoredAt::Memory(address),
+            Storage::Register { number, offset, .. } => StoredAt::Register { number, offset },
+            Storage::Value(_) => StoredAt::Nowhere,
+        }
+    }
+}
+
+/// Follows a path from a variable, locates the value there and formats it.
+pub(super) fn locate(
     unit: UnitRef<'_, Slice>,
     kind: UnitOffset,
     place: Storage,
     parts: &[Selector],
     words: &Words<'_>,
-) -> Result<String, String> {
+) -> Result<Located, String> {
     let reader = ValueReader { unit, words };
     let mut value = Value { kind: Some(kind), place };
     for (at, part) in parts.iter().enumerate() {
@@ -39,7 +77,11 @@ pub(super) fn show(
                 return Err("it is in a register, and has no address".into());
             };
             return match parts.len() - at {
-                1 => Ok(format!("0x{address:x}")),
+                1 => Ok(Located {
+                    value: format!("0x{address:x}"),
+                    storage: Storage::Value(address),
+                    size: Some(8),
+                }),
                 _ => Err("an address has no parts".into()),
             };
         }
@@ -52,7 +94,8 @@ pub(super) fn show(
         text.truncate(end);
         text.push_str("...");
     }
-    Ok(text)
+    let size = value.kind.and_then(|kind| size(unit, kind, 0));
+    Ok(Located { value: text, storage: value.place, size })
 }
 
 struct ValueReader<'a> {
@@ -116,8 +159,11 @@ impl ValueReader<'_> {
     fn behind(&self, value: Value, by: i64, kind: Option<UnitOffset>) -> Result<Value, String> {
         let place = match value.place {
             Storage::Memory(address) => Storage::Memory(address.wrapping_add_signed(by)),
+            Storage::Register { number, offset, word } if (0..8).contains(&by) => {
+                Storage::Register { number, offset: offset + by as u64, word: word >> (8 * by) }
+            }
             Storage::Value(word) if (0..8).contains(&by) => Storage::Value(word >> (8 * by)),
-            Storage::Value(_) => return Err("only a part of it is known".into()),
+            _ => return Err("only a part of it is known".into()),
         };
         Ok(Value { kind, place })
     }
@@ -196,8 +242,10 @@ impl ValueReader<'_> {
                 let word = self.words.get(address, size);
                 word.ok_or_else(|| format!("the memory at 0x{address:x} cannot be read"))
             }
-            Storage::Value(word) if size == 8 => Ok(word),
-            Storage::Value(word) => Ok(word & ((1 << (8 * size)) - 1)),
+            Storage::Register { word, .. } | Storage::Value(word) if size == 8 => Ok(word),
+            Storage::Register { word, .. } | Storage::Value(word) => {
+                Ok(word & ((1 << (8 * size)) - 1))
+            }
         }
     }
 

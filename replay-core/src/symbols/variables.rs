@@ -269,8 +269,20 @@ pub(super) fn function_at(unit: UnitRef<'_, Slice>, address: u64) -> Option<Unit
 pub(super) enum Storage {
     /// The value is in memory at this address.
     Memory(u64),
-    /// The value is in a register, or is a constant.
+    /// The value is in a register, with this number of DWARF, from this byte on.
+    Register { number: u16, offset: u64, word: u64 },
+    /// The value is a constant, or is computed from others.
     Value(u64),
+}
+
+impl Storage {
+    /// The first bytes of a value that is not in memory.
+    pub(super) fn word(self) -> Option<u64> {
+        match self {
+            Storage::Memory(_) => None,
+            Storage::Register { word, .. } | Storage::Value(word) => Some(word),
+        }
+    }
 }
 
 /// The local variable of a name in a frame: its type and storage. No storage if the compiler does
@@ -368,7 +380,10 @@ fn evaluate(
     match evaluation.as_result() {
         [piece] if piece.size_in_bits.is_none() => match piece.location {
             Location::Address { address } => Some(Storage::Memory(address)),
-            Location::Register { register } => frame.registers.get(register.0).map(Storage::Value),
+            Location::Register { register: gimli::Register(number) } => frame
+                .registers
+                .get(number)
+                .map(|word| Storage::Register { number, offset: 0, word }),
             Location::Value { value } => value.to_u64(u64::MAX).ok().map(Storage::Value),
             _ => None,
         },
@@ -388,7 +403,8 @@ fn evaluate_base(
         return frame.registers.get(register.0);
     }
     match evaluate(unit, base, frame, words, None)? {
-        Storage::Memory(address) | Storage::Value(address) => Some(address),
+        Storage::Memory(address) => Some(address),
+        value => value.word(),
     }
 }
 

@@ -83,6 +83,9 @@ pub struct ExplainArgs {
     /// Explain the recorded schedule without running the program
     #[arg(long)]
     pub as_is: bool,
+    /// Say where the value of an expression at the failure came from: q->len, T2:i
+    #[arg(long, value_name = "EXPRESSION", conflicts_with = "as_is")]
+    pub origin: Vec<String>,
     /// Use only ASCII characters
     #[arg(long)]
     pub ascii: bool,

@@ -3,7 +3,10 @@
 
 mod describe;
 mod key_steps;
+mod origins;
 mod words;
+
+pub use origins::ValueOrigin;
 
 use crate::report::failure::holding;
 use crate::report::names::task_title;
@@ -33,6 +36,8 @@ pub struct Page<'a> {
     pub bisected: Option<&'a Bisected>,
     /// The point of no return.
     pub no_return: Option<NoReturn>,
+    /// Where values came from.
+    pub origins: &'a [ValueOrigin],
     /// The kind of bug.
     pub kind: Kind,
     /// The source files, by their names in the debug information.
@@ -49,6 +54,7 @@ pub fn render(page: &Page<'_>, style: &Style, cells: usize) -> String {
     let describer = Describer { trace: page.trace, sources: page.sources };
     let mut parts = vec![head(page, style)];
     parts.extend(raced(page.trace, &describer, style));
+    parts.extend(page.origins.iter().map(|origin| origins::render(origin, &describer, style)));
     parts.push(threads(page, &describer, style));
     parts.push(key_steps::render(
         page.trace,

@@ -1,5 +1,6 @@
 //! Source lines, stacks, values, output.
 
+use crate::report::json_output::copy_object;
 use crate::report::source_line::plain;
 use crate::serve::method::{Arguments, Method};
 use crate::serve::page::{FROM, LIMIT, Page, TOTAL};
@@ -233,6 +234,44 @@ fn history(
         _ => Err(Refusal::Invalid("give one of `expression` and `object`".to_owned())),
     }
 }
+
+const COPY: &[Field] = &[
+    Field::new("step", Kind::Nullable(&NUMBER), "the step that the instruction belongs to"),
+    Field::new("task", Kind::Nullable(&Kind::Text), "the task that executed it"),
+    Field::new("site", Kind::Nullable(&Kind::Text), "the function and line"),
+    Field::new("to", Kind::Nullable(&Kind::Text), "where the value was copied to"),
+    Field::new("from", Kind::Nullable(&Kind::Text), "where it was copied from"),
+    Field::new("begins", Kind::Nullable(&Kind::Text), "what the value begins with"),
+];
+
+pub(in crate::serve) const ORIGIN: Method = Method {
+    name: "origin",
+    summary: "Find where the value of an expression at the position came from, through copies",
+    params: &[Field::new("expression", Kind::Text, "an expression, as for variables"), FROM, LIMIT],
+    result: &[
+        Field::new("value", Kind::Nullable(&Kind::Text), "the value"),
+        Field::new("error", Kind::Nullable(&Kind::Text), "why the value cannot be followed"),
+        TOTAL,
+        Field::new(
+            "copies",
+            Kind::List(&Kind::Object(COPY)),
+            "the copies, from the last one backwards; the last element says what the value begins with",
+        ),
+    ],
+    reads: true,
+    run: |state, arguments, call| {
+        let text = arguments.text("expression").unwrap_or_default();
+        let (value, origin) = state.session()?.origin(text, call)?;
+        let error = origin.as_ref().err().cloned();
+        let copies = origin.unwrap_or_default();
+        let copies = copies.iter();
+        let mut result =
+            Page::of(arguments).list("copies", copies, |copy| copy_object(copy, view::task));
+        result["value"] = value.value.ok().into();
+        result["error"] = error.into();
+        Ok(result)
+    },
+};
 
 pub(in crate::serve) const OUTPUT: Method = Method {
     name: "output",

@@ -114,6 +114,7 @@ actions! {
         Zoom "zoom" ["Z"] "show the pane on the whole screen, or not";
         Watch "watch" ["W"] "watch the object of this step in the values pane, or stop watching it";
         WatchExpression "watch-expression" ["E"] "watch an expression: q->len, account->balance";
+        Origin "origin" ["I"] "show where the values of the watched expressions came from";
         Fold "fold" ["z"] "fold or unfold library calls, spins, silent steps";
         FoldMore "fold-more" ["alt-z"] "fold memory accesses too, then everything between switches";
         Filter "filter" ["&"] "show only the rows that match: t:2 o:queue w; empty shows all";

@@ -161,6 +161,8 @@ pub struct Model {
     pub watched: Vec<String>,
     /// The watched expressions.
     pub expressions: Vec<String>,
+    /// The step for which the user wants to know where their values came from.
+    pub origins_at: Option<usize>,
     /// Stacks and values read from the target.
     pub inspections: Inspections,
     /// The number of processes that search in parallel.
@@ -239,6 +241,7 @@ impl Model {
             tour: None,
             watched: Vec::new(),
             expressions: Vec::new(),
+            origins_at: None,
             inspections: Inspections::default(),
             workers: 1,
             nearest_passing: None,

@@ -5,7 +5,7 @@ use super::pane::{Lines, Pane, one};
 use crate::report::text::{clean, wrap};
 use crate::tui::model::Model;
 use crate::tui::theme::Role;
-use crate::walk::inspection::InspectionRequest;
+use crate::walk::inspection::{InspectionRequest, More};
 use ratatui::layout::Size;
 use traces::{Frame, TaskState};
 
@@ -34,7 +34,12 @@ impl Pane for Stacks {
         // The stacks at a failure were recorded with it.
         let recorded = step >= end && model.loaded().trace.failure.is_some();
         let wanted = !recorded && model.inspections.stacks(step).is_none();
-        wanted.then(|| InspectionRequest { step, expressions: Vec::new(), around: 0..0 })
+        wanted.then(|| InspectionRequest {
+            step,
+            expressions: Vec::new(),
+            around: 0..0,
+            more: More::Nothing,
+        })
     }
 }
 

@@ -7,10 +7,11 @@ use crate::report::text::{clean, clip, fill, width};
 use crate::tui::model::Model;
 use crate::tui::render::paint::glyphs;
 use crate::tui::theme::Role;
-use crate::walk::inspection::{AROUND, Change, InspectionRequest};
+use crate::walk::inspection::{AROUND, Change, InspectionRequest, More};
 use crate::walk::loaded_trace::LoadedTrace;
 use ratatui::layout::Size;
-use traces::{ObjectKind, Operation};
+use replay_core::debug::OriginLine;
+use traces::{Frame, ObjectKind, Operation};
 
 /// The pane.
 pub(super) struct Values;
@@ -21,7 +22,7 @@ impl Pane for Values {
     }
 
     fn help(&self) -> &'static str {
-        "shared variables and watched expressions, with their changes"
+        "shared variables and watched expressions, with their changes and origins"
     }
 
     fn keys(&self) -> &'static [&'static str] {
@@ -41,11 +42,15 @@ impl Pane for Values {
         let inspections = &model.inspections;
         let known =
             |one: &String| inspections.value(one, step).is_some() && inspections.covers(step);
+        let origins = model.origins_at == Some(step);
+        let known =
+            |one: &String| known(one) && (!origins || inspections.origin(one, step).is_some());
         let wanted = !model.expressions.iter().all(known);
         wanted.then(|| InspectionRequest {
             step,
             expressions: model.expressions.clone(),
             around: step.saturating_sub(AROUND)..step.saturating_add(AROUND).min(end) + 1,
+            more: if origins { More::Origins } else { More::Nothing },
         })
     }
 }
@@ -124,8 +129,42 @@ fn expressions(model: &Model) -> Lines {
                 (clean(to), model.theme.style(if *step < at { Role::Text } else { Role::Dim })),
             ]);
         }
+        lines.extend(origin(model, expression, at));
     }
     lines
+}
+
+/// Where the value of an expression came from, if the user wants to know it for this step.
+fn origin(model: &Model, expression: &str, at: usize) -> Lines {
+    const INDENT: &str = "          ";
+    if model.origins_at != Some(at) {
+        return Lines::new();
+    }
+    let copies = match model.inspections.origin(expression, at) {
+        Some(Ok(copies)) => copies,
+        Some(Err(why)) => {
+            let text = format!("{INDENT}its origin is unknown: {}", clean(why));
+            return vec![one(model, text, Role::Dim)];
+        }
+        None if model.can_run.is_err() || model.inspections.error.is_some() => {
+            return Lines::new();
+        }
+        None => return vec![one(model, format!("{INDENT}finding its origin ..."), Role::Dim)],
+    };
+    let line = |copy: &OriginLine| {
+        let what = (clean(&copy.what()), model.theme.style(Role::Text));
+        let Some(place) = &copy.place else {
+            return vec![(INDENT.to_owned(), model.theme.style(Role::Dim)), what];
+        };
+        let site = place.own_frame().map_or_else(|| place.code(), Frame::place);
+        vec![
+            (format!("{:>9} ", place.step), model.theme.style(Role::Dim)),
+            (format!("{} ", place.task), model.theme.style(Role::Task(place.task))),
+            (format!("{}  ", clean(&site)), model.theme.style(Role::Dim)),
+            what,
+        ]
+    };
+    copies.iter().map(line).collect()
 }
 
 /// Shared variables and watched objects.

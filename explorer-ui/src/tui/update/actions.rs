@@ -98,6 +98,7 @@ pub(super) fn perform(model: &mut Model, action: Action, effects: &mut Vec<Effec
         Action::Zoom => model.zoomed = !model.zoomed,
         Action::Watch => tools::watch(model),
         Action::WatchExpression => ask(model, Question::Expression),
+        Action::Origin => tools::show_origins(model),
         Action::Fold | Action::FoldMore => {
             let more = action == Action::FoldMore;
             model.fold = if more { model.fold.more() } else { model.fold.toggled() };

@@ -195,6 +195,17 @@ pub(super) fn watch_expression(model: &mut Model, text: &str) {
     model.pane = panes::VALUES;
 }
 
+/// Shows where the values of the watched expressions at the selected step came from.
+pub(super) fn show_origins(model: &mut Model) {
+    if model.expressions.is_empty() {
+        let text =
+            "no expression is watched: E watches one, then I shows where its value came from";
+        return model.notify(text);
+    }
+    model.origins_at = Some(model.view.cursor);
+    model.pane = panes::VALUES;
+}
+
 /// Sets a bookmark, or removes it together with its note.
 pub(super) fn bookmark(model: &mut Model, effects: &mut Vec<Effect>) {
     let at = model.view.cursor;

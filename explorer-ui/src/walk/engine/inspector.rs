@@ -2,11 +2,11 @@
 //! on one thread, because ptrace requires the thread that attached.
 
 use super::{Replies, Urgency};
-use crate::walk::inspection::{InspectionRequest, InspectionResult};
+use crate::walk::inspection::{InspectionRequest, InspectionResult, More};
 use crate::walk::loaded_trace::LoadedTrace;
 use crate::walk::panics::catch_panic;
 use crate::walk::reply::Reply;
-use replay_core::debug::{Inspector as TargetInspector, StopInspector};
+use replay_core::debug::{Inspector as TargetInspector, OriginLine, StopInspector};
 use replay_core::symbols::expressions::{Expression, parse};
 use replay_core::{Error, Target};
 use std::io;
@@ -126,6 +126,30 @@ impl InspectorThread {
         let values = process.values(&expressions, &order(request.step))?;
         let stacks = process.stacks()?;
         report(InspectionResult::Step { step: request.step, stacks, values });
+        let order_here = order(request.step);
+        match request.more {
+            More::Nothing => {}
+            More::Origins => {
+                let origins = expressions.iter().map(|expression| {
+                    let (_, lines) = process.origin(expression, &order_here)?;
+                    Ok(lines.map(OriginLine::merged))
+                });
+                let origins = origins.collect::<Result<_, Error>>()?;
+                report(InspectionResult::Origins(request.step, origins));
+            }
+            More::Writes => {
+                let writes = expressions.iter().map(|expression| {
+                    let (_, writes) = process.writes(expression, &order_here)?;
+                    Ok(writes)
+                });
+                let writes = writes.collect::<Result<_, Error>>()?;
+                report(InspectionResult::Writes(request.step, writes));
+            }
+            More::Locals(task, frame) => {
+                let values = process.frame_values(task, frame)?;
+                report(InspectionResult::Locals(request.step, (task, frame), values));
+            }
+        }
         if expressions.is_empty() {
             return Ok(None);
         }

@@ -41,6 +41,49 @@ impl Location {
         }
     }
 
+    /// Bytes of a general register by its number of DWARF.
+    pub(crate) fn of_register(number: u16, offset: u64, len: u64) -> Option<Location> {
+        use Register as R;
+        const NUMBERED: [Register; 16] = [
+            R::RAX,
+            R::RDX,
+            R::RCX,
+            R::RBX,
+            R::RSI,
+            R::RDI,
+            R::RBP,
+            R::RSP,
+            R::R8,
+            R::R9,
+            R::R10,
+            R::R11,
+            R::R12,
+            R::R13,
+            R::R14,
+            R::R15,
+        ];
+        let register = match number {
+            0..=15 => NUMBERED[usize::from(number)],
+            // The vector registers.
+            17..=32 => Register::ZMM0 + u32::from(number - 17),
+            _ => return None,
+        };
+        Some(Location::Register { register, offset, len })
+    }
+
+    /// A general register by its name, with or without `$`: `rdi`, `eax`.
+    ///
+    /// # Errors
+    /// If there is no such register.
+    pub(crate) fn of_register_name(name: &str) -> Result<Location, String> {
+        let wanted = name.to_uppercase();
+        let known = Register::values().filter(|register| register.is_gpr());
+        let found = known.into_iter().find(|register| format!("{register:?}") == wanted);
+        found.map(register).ok_or_else(|| {
+            format!("`{name}` is no general register, and other registers are not followed")
+        })
+    }
+
     pub(crate) fn len(self) -> u64 {
         match self {
             Location::Memory { len, .. } | Location::Register { len, .. } => len,

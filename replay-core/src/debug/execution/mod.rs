@@ -10,13 +10,16 @@
 
 mod backwards;
 mod checkpoint;
+pub(crate) mod fault;
 mod go_to;
 pub(crate) mod history;
 mod inspect;
 mod interrupt;
 mod line_range;
+pub(crate) mod locate;
 pub(crate) mod memory_write;
 pub(crate) mod origin;
+mod outer_frames;
 pub(crate) mod position;
 mod run;
 mod steps;
@@ -169,6 +172,8 @@ pub(crate) struct Execution {
     counts: BTreeMap<u64, (u64, u64)>,
     touches: BTreeMap<u64, (u64, u64)>,
     threads: Option<Vec<Thread>>,
+    /// Where the outermost frames of `threads` return to the runtime.
+    outer_returns: Option<Vec<u64>>,
     /// Set while the process is a copy in which a task executes a function for the debugger.
     pub(crate) call: Option<Call>,
     /// What else was accessed at the last stop at watched memory, in order.
@@ -178,10 +183,10 @@ pub(crate) struct Execution {
     pub(crate) lifted: Option<(u64, Vec<Condition>)>,
     /// The first event of another task while `only` was set.
     pub(crate) left_out: Option<RecordedStop>,
-    /// A task that is about to begin and is shown at its creation site.
+    /// A task that is about to begin and is shown in the runtime's code that calls its function.
     shown_at_creator: Option<u16>,
-    /// All tasks that are about to begin are shown at their creation sites. A debugger (lldb) that
-    /// finds a thread at a breakpoint reports a hit, and steps over it when it continues.
+    /// All tasks that are about to begin at a breakpoint are shown there, too. A debugger (lldb)
+    /// that finds a thread at a breakpoint reports a hit, and steps over it when it continues.
     pub(crate) begins_at_creator: bool,
     /// The largest number of external system calls that any copy has made.
     outside: u64,
@@ -237,6 +242,7 @@ impl Execution {
             counts: BTreeMap::new(),
             touches: BTreeMap::new(),
             threads: None,
+            outer_returns: None,
             call: None,
             also: Vec::new(),
             lifted: None,
@@ -274,6 +280,7 @@ impl Execution {
     pub(crate) fn threads(&mut self) -> Result<&[Thread], Error> {
         if let (Some(call), None) = (&self.call, &self.threads) {
             // The call is not in the runtime's state: only this task's registers differ.
+            self.outer_returns = None;
             let mut threads = call.others.clone();
             if let Some(thread) = threads.iter_mut().find(|thread| thread.task == call.task) {
                 (thread.values, thread.runtime_exit) = tasks::own(&self.live, &self.symbols)?;
@@ -281,10 +288,13 @@ impl Execution {
             self.threads = Some(threads);
         }
         if self.threads.is_none() {
+            self.outer_returns = None;
             let mut threads = tasks::threads(&mut self.live, &self.symbols)?;
             let all = self.begins_at_creator;
+            let is_breakpoint = |start: u64| self.armed.breakpoints.contains_key(&start);
             for thread in threads.iter_mut().filter(|thread| {
-                Some(thread.task) == self.shown_at_creator || all && thread.is_about_to_begin()
+                Some(thread.task) == self.shown_at_creator
+                    || all && thread.is_about_to_begin() && is_breakpoint(thread.info.start)
             }) {
                 thread.values.set_word(RIP, thread.info.rip);
             }

@@ -5,7 +5,7 @@
 //! ([`crate::debug::dataflow`]), over the steps of the task, to the instruction that loaded the value; the
 //! memory from which it did is the next place. A function of the threads library or one that copies runs at once: what it does is known by its arguments.
 
-use super::position::{Access, Position, Watch, watched_pieces};
+use super::position::{Access, Position, StepPoint, Watch, watched_pieces};
 use super::stretch::{Code, MOST, Stretch, is_outside_call};
 use super::{Execution, Reason};
 use crate::Error;
@@ -91,12 +91,13 @@ enum Outcome {
 }
 
 impl Execution {
-    /// Where the value in memory at the current position came from; the position stays as it is.
-    pub(crate) fn origin(&mut self, address: u64, len: u64) -> Result<Origin, Error> {
+    /// Where a value at the current position came from: in memory, or in a register of a task's
+    /// innermost function. The position stays as it is.
+    pub(crate) fn origin(&mut self, what: Location, task: u16) -> Result<Origin, Error> {
         let here = self.at.clone();
         let (original, at) = self.divert()?;
         let armed = std::mem::take(&mut self.armed);
-        let result = self.follow_back(Location::Memory { address, len }, here);
+        let result = self.follow_back(what, task, here);
         self.armed = armed;
         self.collected = None;
         self.limit = None;
@@ -104,24 +105,14 @@ impl Execution {
         result
     }
 
-    fn follow_back(&mut self, what: Location, here: Position) -> Result<Origin, Error> {
+    fn follow_back(&mut self, what: Location, task: u16, here: Position) -> Result<Origin, Error> {
         let info = InstructionInfoFactory::new();
         let mut trail = Trail { hops: Vec::new(), code: Code::default(), info };
-        let (mut location, mut before) = (what, here);
+        let mut found = self.search_writer(&mut trail, what, task, &here)?;
         loop {
-            let Location::Memory { address, len } = location else {
-                unreachable!("a place in memory")
-            };
-            let found = match self.last_write(address, len, &before)? {
-                Ok(Some((step, behind))) => {
-                    self.within_task(&mut trail, location, step, Some(behind), &before)?
-                }
-                Ok(None) => Found::Beginning(Beginning::Initial, None),
-                Err(why) => Found::Beginning(Beginning::Unknown(why), None),
-            };
             let (beginning, place) = match found {
                 Found::Memory(from, position) if trail.hops.len() < MOST_HOPS => {
-                    (location, before) = (from, position);
+                    found = self.search_writer(&mut trail, from, task, &position)?;
                     continue;
                 }
                 Found::Memory(..) => {
@@ -132,6 +123,37 @@ impl Execution {
             };
             return Ok(Origin { hops: trail.hops, beginning, place });
         }
+    }
+
+    /// What wrote a value that is in memory, or in a register of a task, before a position.
+    fn search_writer(
+        &mut self,
+        trail: &mut Trail,
+        location: Location,
+        task: u16,
+        before: &Position,
+    ) -> Result<Found, Error> {
+        let Location::Memory { address, len } = location else {
+            // The task is within a step, or parked since its last one.
+            let is_within = self.task_of_step(before.step) == Some(task)
+                && matches!(before.place, StepPoint::Inside(_));
+            let ends = u64::from(before.place == StepPoint::End);
+            let step = match is_within {
+                true => Some(before.step),
+                false => self.previous_step_of(task, before.step + ends),
+            };
+            return match step {
+                Some(step) => self.within_task(trail, location, step, None, before),
+                None => Ok(Found::Beginning(self.beginning_of(task), None)),
+            };
+        };
+        Ok(match self.last_write(address, len, before)? {
+            Ok(Some((step, behind))) => {
+                self.within_task(trail, location, step, Some(behind), before)?
+            }
+            Ok(None) => Found::Beginning(Beginning::Initial, None),
+            Err(why) => Found::Beginning(Beginning::Unknown(why), None),
+        })
     }
 
     /// The step of the last write to some memory before a position, and the registers behind it; none

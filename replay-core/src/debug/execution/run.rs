@@ -4,8 +4,12 @@ use super::position::{Access, Position, Segment, StepPoint, Until, Watch};
 use super::{Execution, OnHit, Reason, RecordedStop, RunGoal, Stop};
 use crate::Error;
 use crate::debug::process::machine::{ProcessState, StopEvent};
+use crate::symbols::Registers;
 use std::collections::{BTreeMap, BTreeSet};
 use traces::wire::acting;
+
+/// What a function without calls may use below its stack pointer (System V ABI, 3.2.2).
+const RED_ZONE: u64 = 128;
 
 /// One run: its goal, and what it has seen.
 pub(super) struct Run {
@@ -85,6 +89,8 @@ impl Execution {
                 return if ran { self.interrupted() } else { Ok(self.stop(Reason::Interrupted)) };
             }
             ran = true;
+            // What was read of the tasks at a recorded event does not hold any longer.
+            self.threads = None;
             // After an ignored access, the process may be at a breakpoint that it has not reported.
             let rip = std::mem::take(&mut accessed).then(|| self.at_rip()).flatten();
             let come_to = rip.filter(|rip| wanted.contains(rip)).map(StopEvent::Hit);
@@ -324,7 +330,22 @@ impl Execution {
             _ => {}
         }
         let rip = self.rip()?;
-        Ok(watch.kind == Access::Write || !(self.live.is_own(rip) || self.is_hidden()?))
+        let is_hidden = self.live.is_own(rip) || self.is_hidden()?;
+        Ok(!is_hidden || watch.kind == Access::Write && !self.is_in_runtime_frames(watch)?)
+    }
+
+    /// Whether watched memory belongs to the frames of the runtime on the stack of the running task,
+    /// which is in the runtime: the program has no variables there.
+    fn is_in_runtime_frames(&self, watch: Watch) -> Result<bool, Error> {
+        let registers = Registers::from(&self.live.tracee().registers()?);
+        let is_outside = |address| self.live.is_runtime(address) || self.is_system(address);
+        let program = self.symbols.outside(&registers, true, self.live.tracee(), &is_outside);
+        let (Some(inner), Some(outer)) =
+            (registers.rsp(), program.and_then(|(registers, _)| registers.rsp()))
+        else {
+            return Ok(false);
+        };
+        Ok((inner.saturating_sub(RED_ZONE)..outer).contains(&watch.address))
     }
 
     fn rip(&self) -> Result<u64, Error> {

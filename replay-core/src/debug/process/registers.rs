@@ -1,6 +1,7 @@
 //! The registers in the order of gdb's feature files for x86-64 Linux.
 
 use super::extended_registers::{self, ExtendedRegisters};
+use crate::symbols::Registers;
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -144,6 +145,15 @@ impl Default for Values {
 }
 
 impl Values {
+    /// The general registers, as far as they are known, by their numbers of DWARF.
+    pub(crate) fn general(&self) -> Registers {
+        let mut registers = Registers::default();
+        for (dwarf, number) in [0, 3, 2, 1, 4, 5].into_iter().chain(RBP..=RIP).enumerate() {
+            registers.set(dwarf as u16, self.word(number));
+        }
+        registers
+    }
+
     /// All registers are unknown.
     pub(crate) fn unknown() -> Values {
         Values { bytes: vec![0; range(COUNT).start], known: [false; COUNT] }

@@ -161,7 +161,12 @@ impl MultiThreadBase for Debuggee<'_> {
     fn read_addrs(&mut self, start: u64, data: &mut [u8], _: Tid) -> TargetResult<usize, Self> {
         match self.session.execution.live().read(start, data) {
             0 if !data.is_empty() => Err(NO_MEMORY),
-            read => Ok(read),
+            read if self.is_gdb => Ok(read),
+            read => {
+                let hidden = self.session.execution.hide_outer_frames(start, &mut data[..read]);
+                self.or_refuse(hidden)?;
+                Ok(read)
+            }
         }
     }
 

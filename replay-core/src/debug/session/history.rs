@@ -73,7 +73,7 @@ impl Session<'_> {
     }
 
     fn write_line(&self, number: usize, write: &Written, before: u64) -> String {
-        let place = self.code_text(write.near);
+        let place = self.execution.code_text(write.near);
         let part = match write.watch.len {
             8 => String::new(),
             _ => format!(" ({} bytes)", write.watch.len),

@@ -1,0 +1,51 @@
+//! Where values at the failure came from.
+
+use super::describe::Describer;
+use crate::report::style::{Role, Style};
+use crate::report::text::clean;
+use replay_core::debug::OriginLine;
+use std::fmt::Write;
+
+/// A value at the failure, and where it came from.
+#[derive(Debug)]
+pub struct ValueOrigin {
+    /// The expression, or what else it is.
+    pub what: String,
+    /// The value, or why it cannot be read.
+    pub value: Result<String, String>,
+    /// The copies, from the last one backwards; or why it cannot be followed.
+    pub lines: Result<Vec<OriginLine>, String>,
+}
+
+/// Renders one section.
+pub(super) fn render(origin: &ValueOrigin, describer: &Describer<'_>, style: &Style) -> String {
+    let value = match &origin.value {
+        Ok(value) => clean(value),
+        Err(why) => format!("({})", clean(why)),
+    };
+    let title = style.paint(Role::Title, &format!("Where {} came from", clean(&origin.what)));
+    let mut text = format!("{title}: {value}\n");
+    let lines = match &origin.lines {
+        Ok(lines) => lines,
+        Err(why) => {
+            let _ = writeln!(text, "  it cannot be followed: {}", clean(why));
+            return text;
+        }
+    };
+    for line in lines {
+        let what = clean(&line.what());
+        let Some(place) = &line.place else {
+            let _ = writeln!(text, "  {what}");
+            continue;
+        };
+        let statement = place.own_frame().map(|frame| {
+            let statement = describer.statement(frame);
+            format!("{}  {statement}", clean(&frame.place()))
+        });
+        let site = statement.unwrap_or_else(|| clean(&place.code()));
+        let task = style.paint(Role::Task(place.task), &place.task.to_string());
+        let _ = writeln!(text, "  {task} in step {}  {}", place.step, site.trim_end());
+        let _ = writeln!(text, "      {what}");
+    }
+    text
+}

@@ -1,0 +1,185 @@
+//! The way of a value as lines of text with their places.
+
+use super::dataflow::Location;
+use super::execution::Execution;
+use super::execution::origin::{Beginning, Executed, Origin};
+use traces::{Frame, TaskId};
+
+/// The largest value that is followed, in bytes.
+pub(super) const LARGEST: u64 = 8;
+
+/// One copy of a value, or where it begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginLine {
+    /// What happened to the value there.
+    pub event: OriginEvent,
+    /// The instruction; none for what has none.
+    pub place: Option<OriginPlace>,
+}
+
+/// What happened to a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OriginEvent {
+    /// It was copied between memory or registers.
+    Copied {
+        /// Where to.
+        to: String,
+        /// Where from.
+        from: String,
+    },
+    /// It begins with this.
+    Begins(String),
+}
+
+/// An instruction in an execution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginPlace {
+    /// The step that the instruction belongs to, from 1; 0 is before the first.
+    pub step: u64,
+    /// The task that executed it.
+    pub task: TaskId,
+    /// The function and line.
+    pub frame: Option<Frame>,
+    /// The program's call that led there, from code without lines.
+    pub call: Option<Frame>,
+    /// The address of the instruction.
+    pub address: u64,
+    /// The position before it, as the debugger's commands take it.
+    pub position: String,
+}
+
+impl Execution {
+    /// The lines for an origin: from the last copy backwards.
+    pub(super) fn describe_origin(&self, origin: &Origin) -> Vec<OriginLine> {
+        let copies = origin.hops.iter().map(|hop| OriginLine {
+            event: OriginEvent::Copied {
+                to: self.location_text(hop.to),
+                from: self.location_text(hop.from),
+            },
+            place: Some(self.origin_place(&hop.place)),
+        });
+        let beginning = OriginLine {
+            event: OriginEvent::Begins(beginning_text(&origin.beginning)),
+            place: origin.place.as_ref().map(|place| self.origin_place(place)),
+        };
+        copies.chain([beginning]).collect()
+    }
+
+    fn origin_place(&self, place: &Executed) -> OriginPlace {
+        OriginPlace {
+            step: place.step,
+            task: TaskId(place.task),
+            frame: self.frame_at(place.address),
+            call: place.call.and_then(|call| self.frame_at(call)),
+            address: place.address,
+            position: place.position.to_string(),
+        }
+    }
+
+    /// The function and the line of an address.
+    pub(super) fn frame_at(&self, address: u64) -> Option<Frame> {
+        let site = self.symbols.site(address)?;
+        self.symbols.frames(site, true).into_iter().next()
+    }
+
+    /// The function and the line of an address as text, as far as they are known.
+    pub(super) fn code_text(&self, address: u64) -> String {
+        frame_text(self.frame_at(address).as_ref(), address)
+    }
+
+    /// The name of memory or of a register.
+    pub(super) fn location_text(&self, location: Location) -> String {
+        match location {
+            Location::Memory { address, len } => {
+                let name = self.symbols.site(address).and_then(|site| self.symbols.variable(site));
+                let name = name.unwrap_or_else(|| format!("{address:#x}"));
+                format!("{name} ({len} bytes)")
+            }
+            Location::Register { register, offset, len } => {
+                let register = format!("{register:?}").to_lowercase();
+                match (offset, len) {
+                    (0, 8) => register,
+                    (0, len) => format!("{register} ({len} bytes)"),
+                    (offset, len) => format!("{register} ({len} bytes from {offset})"),
+                }
+            }
+        }
+    }
+}
+
+impl OriginLine {
+    /// What happened to the value there, as text.
+    #[must_use]
+    pub fn what(&self) -> String {
+        match &self.event {
+            OriginEvent::Copied { to, from } => format!("{to} from {from}"),
+            OriginEvent::Begins(what) => what.clone(),
+        }
+    }
+
+    /// The same lines with one copy for all that follow each other at one source line: registers
+    /// within a statement mean little to a reader.
+    #[must_use]
+    pub fn merged(lines: Vec<OriginLine>) -> Vec<OriginLine> {
+        let mut merged: Vec<OriginLine> = Vec::new();
+        for line in lines {
+            if let Some(last) = merged.last_mut()
+                && let OriginEvent::Copied { from, .. } = &mut last.event
+                && let OriginEvent::Copied { from: earlier, .. } = &line.event
+                && let (Some(there), Some(here)) = (&last.place, &line.place)
+                && there.is_at_line_of(here)
+            {
+                from.clone_from(earlier);
+                continue;
+            }
+            merged.push(line);
+        }
+        merged
+    }
+}
+
+impl OriginPlace {
+    /// The program's own function and line: of the call, in code without lines.
+    #[must_use]
+    pub fn own_frame(&self) -> Option<&Frame> {
+        self.call.as_ref().or(self.frame.as_ref())
+    }
+
+    fn is_at_line_of(&self, other: &OriginPlace) -> bool {
+        let line = |place: &OriginPlace| {
+            let frame = place.own_frame()?;
+            (frame.line > 0).then(|| (frame.file.clone(), frame.line))
+        };
+        self.task == other.task && line(self).is_some() && line(self) == line(other)
+    }
+
+    /// The function and the line, with the call that led there.
+    #[must_use]
+    pub fn code(&self) -> String {
+        let code = frame_text(self.frame.as_ref(), self.address);
+        match &self.call {
+            Some(call) => format!("{code}, called at {} {}", call.function, call.place()),
+            None => code,
+        }
+    }
+}
+
+fn frame_text(frame: Option<&Frame>, address: u64) -> String {
+    match frame {
+        Some(frame) => format!("{} {}", frame.function, frame.place()),
+        None => format!("{address:#x}"),
+    }
+}
+
+fn beginning_text(beginning: &Beginning) -> String {
+    match beginning {
+        Beginning::Constant(value) => format!("the constant {value:#x}"),
+        Beginning::Computed(instruction) => format!("computed by `{instruction}`"),
+        Beginning::Call { function, returned: true } => format!("returned by `{function}`"),
+        Beginning::Call { function, returned: false } => format!("written by `{function}`"),
+        Beginning::Kernel => "returned by a system call".to_owned(),
+        Beginning::Initial => "in this memory from the program's beginning on".to_owned(),
+        Beginning::Start => "passed to the program when it began".to_owned(),
+        Beginning::Unknown(reason) => format!("unknown: {reason}"),
+    }
+}
