@@ -2,7 +2,7 @@
 //! and the time does not grow with the number of events before it.
 
 use std::collections::BTreeMap;
-use tests::debugging::compiled_text;
+use tests::debugging::{compiled_text, expect, gdb_on};
 use tests::heddle::Home;
 use tests::hits::{Debugger, Hit, Numbers, Symbols};
 use tests::hot_loops::{HOT_FUNCTIONS, HOT_VARIABLES, hot};
@@ -198,4 +198,22 @@ fn the_last_of_a_million_passes_is_found() {
         let hit = debugger.backwards();
         assert_eq!(hit, Some(Hit { thread: 3, at, value: Some(999_998) }), "at {level}");
     }
+}
+
+/// The nearest writes are listed without counting all of them, which is said.
+#[test]
+fn the_nearest_of_a_million_writes_are_listed() {
+    let home = Home::new();
+    let path = compiled_text(&home, "million", MILLION, &[]);
+    let run = gdb_on(&home, &[&path], &["continue", "sched history one"]);
+    expect(
+        &run,
+        &[
+            "at least * writes before this position, 0 after it",
+            "  -1  step * T2  0xf423e -> 0xf423f",
+        ],
+    );
+    let listed = run.stdout.lines().filter(|line| line.contains(" -> ")).count();
+    assert!((500..1000).contains(&listed), "{listed}: {run:?}");
+    assert!(run.stdout.contains("  -500  step "), "{run:?}");
 }

@@ -261,7 +261,7 @@ loop, one step goes back through all of it."""
             if count:
                 return
         ask("back-through %x %x" % (line.pc, line.last + 1))
-    except (gdb.error, gdb.MemoryError):
+    except (gdb.error, gdb.GdbError):
         # There is no program, or it has no such line.
         pass
 

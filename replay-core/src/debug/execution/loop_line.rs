@@ -2,11 +2,11 @@
 //!
 //! gdb goes back through a line by single instructions, with a packet for each. If the line is a
 //! loop, these may be millions. Its script says which code the line has, and the step backwards that
-//! follows goes to the line's first instruction at once, where gdb's steps would end.
+//! follows goes to the line's second instruction at once; gdb's next step ends at the first.
 
 use super::last_events::Searched;
 use super::position::Position;
-use super::{Execution, Reason, Stop};
+use super::{Execution, OnHit, Reason, Stop};
 use crate::Error;
 use iced_x86::{Decoder, DecoderOptions, FlowControl};
 use std::ops::Range;
@@ -16,7 +16,8 @@ const MOST: u64 = 1 << 16;
 
 impl Execution {
     /// Goes to the task's last instruction before the current position. If it belongs to a line that
-    /// is a loop, goes on to where the line began, or to the last event within it.
+    /// is a loop, goes on to the line's second
+    /// instruction, or to the last event within the line.
     pub(crate) fn step_back_over(
         &mut self,
         task: u16,
@@ -74,9 +75,13 @@ impl Execution {
         if self.rsp()? != rsp {
             return Ok(None);
         }
-        let holds = self.armed.breakpoints.contains_key(&line.start) && self.holds(line.start);
-        let reason = if holds { Reason::Breakpoint } else { Reason::Done };
-        Ok(Some(Stop { task, reason }))
+        // gdb ends at the line's first instruction only if it comes from within the line: the last
+        // step is its own.
+        let stop = self.step_one(task, OnHit::Nothing)?;
+        let is_within = stop.reason == Reason::Done
+            && self.current() == task
+            && self.at_rip().is_some_and(|rip| rip > line.start && line.contains(&rip));
+        Ok(is_within.then_some(stop))
     }
 
     /// Whether code jumps back within itself, and is entered at its first instruction only, as far as

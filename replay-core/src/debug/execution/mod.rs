@@ -5,8 +5,9 @@
 //! same state.
 //!
 //! `position` describes positions. `run` and `steps` run forwards, `go_to` goes to a position,
-//! `backwards` goes to the last event before one, which `last_events` finds. `inspect` examines the state, `untraced` lets the
-//! process count breakpoints itself, and `interrupt` stops it from another thread.
+//! `backwards` goes to the last event before one, which `last_events` finds in the execution and
+//! `parts` in a step. `inspect` examines the state, `untraced` lets the process count breakpoints
+//! itself, and `interrupt` stops it from another thread.
 
 mod backwards;
 mod checkpoint;
@@ -19,6 +20,7 @@ mod line_range;
 mod loop_line;
 pub(crate) mod memory_write;
 pub(crate) mod origin;
+mod parts;
 pub(crate) mod position;
 mod recorded;
 mod run;

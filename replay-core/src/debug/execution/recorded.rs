@@ -52,6 +52,12 @@ pub(super) struct Found {
     pub(super) is_partial: bool,
 }
 
+impl Found {
+    pub(super) fn of(events: Vec<RecordedStop>, from: Position) -> Found {
+        Found { events, from: Some(from), is_partial: false }
+    }
+}
+
 /// What a search backwards found before a position. The next search takes further events from it.
 #[derive(Debug)]
 pub(super) struct Scan {
