@@ -80,6 +80,39 @@ const KINDS: [&str; 6] = [
     "qsort",
 ];
 
+/// Two threads, one after the other, that write to variables and pass a function many times.
+const HOT: &str = r"
+#include <pthread.h>
+#include <stdlib.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+volatile long one, several, called, both, sum;
+static long turns;
+__attribute__((noipa)) void call(long i) { called = i; sum += i; }
+__attribute__((noipa)) long down(long n) { return n == 0 ? sum : down(n - 1) + 1; }
+static void *run(void *x) {
+    pthread_mutex_lock(&lock);
+    for (long i = 0; i < turns; i++) one = i;
+    sum += 1;                                               /* LINE */
+    for (long i = 0; i < turns; i++) {
+        several = i;
+        several += 3;
+    }
+    sum += 1;                                               /* LINES */
+    for (long i = 0; i < turns; i++) call(i);
+    for (long i = 0; i < turns / 2; i++) both++;
+    sum += down(turns / 100);                               /* DEEP */
+    pthread_mutex_unlock(&lock);
+    return x;
+}
+int main(int argc, char **argv) {
+    pthread_t threads[2];
+    turns = argc > 1 ? atol(argv[1]) : 0;
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, run, 0);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+";
+
 /// The rows to run, by a part of their names.
 struct Rows(Option<String>);
 
@@ -139,6 +172,60 @@ fn resumed(client: &mut Client, packet: &str) -> Duration {
     timed(|| assert!(client.ask(packet).starts_with('T'), "{packet}"))
 }
 
+/// Backwards through code that is executed many times.
+fn hot_code(rows: &Rows, home: &Home) {
+    let program = compiled_text(home, "hot", HOT, &["-Wno-unused-result"]);
+    let line = |mark: &str| {
+        let at = HOT.lines().position(|line| line.contains(mark)).expect("it is there");
+        format!("tbreak hot.c:{}", at + 1)
+    };
+    for (turns, name) in [("10000", "10,000"), ("1000000", "1,000,000")] {
+        let words = [program.as_str(), turns];
+        for (variable, what) in [
+            ("one", "one instruction"),
+            ("several", "several instructions"),
+            ("called", "calls"),
+            ("both", "two threads"),
+        ] {
+            rows.row(
+                &format!("reverse-continue to the last of {name} writes by {what}"),
+                "< 1 s",
+                || {
+                    let watch = format!("watch {variable}");
+                    ms(with_gdb(home, &words, &["continue", &watch], "reverse-continue", 1))
+                },
+            );
+            rows.row(&format!("the same again, {name} writes by {what}"), "", || {
+                let watch = format!("watch {variable}");
+                let before = ["continue", watch.as_str(), "reverse-continue"];
+                ms(with_gdb(home, &words, &before, "reverse-continue", 1))
+            });
+        }
+        rows.row(&format!("reverse-continue to the last of {name} passes"), "< 1 s", || {
+            ms(with_gdb(home, &words, &["continue", "break call"], "reverse-continue", 1))
+        });
+        rows.row(&format!("the same again, {name} passes"), "", || {
+            let before = ["continue", "break call", "reverse-continue"];
+            ms(with_gdb(home, &words, &before, "reverse-continue", 1))
+        });
+        rows.row(&format!("the nearest of {name} writes (sched history)"), "< 1 s", || {
+            ms(with_gdb(home, &words, &["continue"], "sched history one", 1))
+        });
+        for command in ["reverse-next", "reverse-step", "reverse-stepi"] {
+            rows.row(&format!("{command} over a loop of {name} turns, lines"), "< 1 s", || {
+                ms(with_gdb(home, &words, &[&line("/* LINES */"), "continue"], command, 1))
+            });
+        }
+        rows.row(&format!("reverse-next over a loop of {name} turns, a line"), "< 1 s", || {
+            ms(with_gdb(home, &words, &[&line("/* LINE */"), "continue"], "reverse-next", 1))
+        });
+        rows.row(&format!("reverse-finish at depth {name} / 100"), "< 200 ms", || {
+            let before = ["break down if n == 0", "continue"];
+            ms(with_gdb(home, &words, &before, "reverse-finish", 1))
+        });
+    }
+}
+
 fn main() {
     let rows = Rows(std::env::args().nth(1));
     let home = Home::new();
@@ -170,6 +257,7 @@ fn main() {
             }
         }
     }
+    hot_code(&rows, &empty);
     // A client that only speaks the protocol, to measure the server's share of the time.
     let server =
         Server::start_on(&empty, &[&program, "0", "16000000"], &["--at", "main", "--keep"]);

@@ -139,8 +139,40 @@ pub struct Recorded {
     pub trace: Trace,
     /// Where its variables are.
     storage: Storage,
-    /// The addresses of the variables and of the functions' first instructions in its image.
-    symbols: Vec<(String, u64)>,
+    symbols: Symbols,
+}
+
+/// The addresses of a program's variables and of its functions' first instructions in its image.
+#[derive(Debug)]
+pub struct Symbols(Vec<(String, u64)>);
+
+impl Symbols {
+    /// Those of a program.
+    ///
+    /// # Panics
+    /// If they cannot be listed.
+    #[must_use]
+    pub fn of(program: &str) -> Symbols {
+        let listed = Command::new("nm").arg(program).output().expect("nm runs");
+        let listed = String::from_utf8(listed.stdout).expect("names");
+        let symbols = listed.lines().filter_map(|line| {
+            let [address, _, name] = line.split(' ').collect::<Vec<_>>()[..] else { return None };
+            Some((name.to_owned(), u64::from_str_radix(address, 16).ok()?))
+        });
+        Symbols(symbols.collect())
+    }
+
+    /// The address of a symbol in a process whose main thread is at the first instruction of main.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn address(&self, client: &mut Client, name: &str) -> u64 {
+        let of = |name: &str| self.0.iter().find(|(known, _)| known == name);
+        let (_, offset) = of(name).unwrap_or_else(|| panic!("no symbol {name}"));
+        let (_, main) = of("main").expect("a main function");
+        client.ask("Hgp1.1");
+        offset + (word(&client.ask("p10")) - main)
+    }
 }
 
 /// Records a schedule of a program at random.
@@ -170,13 +202,7 @@ pub fn recorded(home: &Home, program: &Racy, level: &str, seed: u64) -> Recorded
     let file = bug.trace.clone().expect("a trace");
     let bytes = std::fs::read(home.path().join(&file)).expect("a file");
     let trace = traces::file::decode(&bytes).expect("a trace").trace;
-    let listed = Command::new("nm").arg(&path).output().expect("nm runs");
-    let listed = String::from_utf8(listed.stdout).expect("names");
-    let symbols = listed.lines().filter_map(|line| {
-        let [address, _, name] = line.split(' ').collect::<Vec<_>>()[..] else { return None };
-        Some((name.to_owned(), u64::from_str_radix(address, 16).ok()?))
-    });
-    Recorded { file, trace, storage: program.storage, symbols: symbols.collect() }
+    Recorded { file, trace, storage: program.storage, symbols: Symbols::of(&path) }
 }
 
 impl Recorded {
@@ -185,12 +211,7 @@ impl Recorded {
     /// # Panics
     /// If there is none.
     pub fn address(&self, client: &mut Client, name: &str) -> u64 {
-        let of = |name: &str| self.symbols.iter().find(|(known, _)| known == name);
-        let (_, offset) = of(name).unwrap_or_else(|| panic!("no symbol {name}"));
-        // The image's start, by a symbol whose address the process knows: the current function.
-        let (_, main) = of("main").expect("a main function");
-        client.ask("Hgp1.1");
-        offset + (word(&client.ask("p10")) - main)
+        self.symbols.address(client, name)
     }
 
     /// The addresses of variables in the process, which is at the beginning.

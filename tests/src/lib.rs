@@ -6,6 +6,7 @@ pub mod debugging;
 pub mod heddle;
 pub mod hits;
 pub mod hostile;
+pub mod hot_loops;
 pub mod oracle;
 pub mod pages;
 pub mod parallel;

@@ -252,6 +252,30 @@ for command in (OwnFrames, History, Origin, StopOn, Checkpoint, InfoCheckpoints,
     command()
 
 
+def before_reverse(steps_into):
+    """gdb is about to go back by a line. If the instruction before belongs to another line that is a
+loop, one step goes back through all of it."""
+    try:
+        pc = gdb.selected_frame().pc()
+        here, line = gdb.find_pc_line(pc), gdb.find_pc_line(pc - 1)
+        if not line.symtab or not line.last or here.pc != pc or line.line == here.line:
+            return
+        if steps_into:
+            count = 0
+            for found in gdb.selected_frame().architecture().disassemble(line.pc, line.last):
+                count += "call" in found["asm"]
+            if count:
+                return
+        ask("back-through %x %x" % (line.pc, line.last + 1))
+    except (gdb.error, gdb.GdbError):
+        # There is no program, or it has no such line.
+        pass
+
+
+for name, steps_into in (("reverse-next", False), ("reverse-step", True)):
+    gdb.execute("define hook-%s\npython before_reverse(%s)\nend" % (name, steps_into))
+
+
 def set_variables(event=None):
     """Sets $_sched_pos, $_sched_thread and $_sched_enabled at each stop."""
     try:

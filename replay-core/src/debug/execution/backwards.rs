@@ -1,6 +1,8 @@
 //! Reverse execution: finds the last event before the current position by running forwards again.
 
+use super::last_events::Searched;
 use super::position::{Position, Segment, StepPoint, Until, Watch};
+use super::recorded::Scan;
 use super::{Execution, OnHit, Reason, RecordedStop, RunGoal, Stop};
 use crate::Error;
 use crate::symbols::Memory;
@@ -19,9 +21,17 @@ impl Execution {
     /// Goes to the task's last instruction before the current position, and reports it if that
     /// instruction accessed watched memory.
     pub(crate) fn step_back(&mut self, task: u16, over: bool) -> Result<Stop, Error> {
+        let scan = self.scan.take();
+        let here = self.at.clone();
         let stop = self.go_to_previous(task, over)?;
         let watches = !self.armed.watches.is_empty();
+        // A debugger that goes on backwards from a breakpoint first leaves it by one instruction.
+        let scan = scan.filter(|scan| {
+            let next = self.at_rip().unwrap_or_default();
+            stop.reason == Reason::Done && scan.is_left_by_step(&self.armed, &here, &self.at, next)
+        });
         if stop.reason != Reason::Done || !watches || self.current() != task {
+            self.keep_scan(scan);
             return Ok(stop);
         }
         // What the instruction accesses is known when it is executed again.
@@ -36,6 +46,9 @@ impl Execution {
         self.rejoin(original, at);
         self.shown_at_creator = shown;
         again?;
+        if accessed.is_empty() {
+            self.keep_scan(scan);
+        }
         Ok(match accessed.pop() {
             Some(watch) => {
                 self.also = accessed;
@@ -44,6 +57,14 @@ impl Execution {
             }
             None => stop,
         })
+    }
+
+    /// The next search backwards from the current position uses these events.
+    fn keep_scan(&mut self, scan: Option<Scan>) {
+        self.scan = scan;
+        if let Some(scan) = &mut self.scan {
+            scan.move_to(&self.at);
+        }
     }
 
     /// Goes to the task's last instruction before the current position. A debugger that only steps
@@ -304,18 +325,28 @@ impl Execution {
     /// Goes to the last breakpoint, watchpoint hit or signal before the current position.
     pub(crate) fn resume_back(&mut self) -> Result<Stop, Error> {
         let here = self.at.clone();
-        self.rewind()?;
-        let stop = self.follow(&here, OnHit::Record)?;
-        if self.interrupt.take() || stop.reason == Reason::Interrupted {
-            self.go_to(&here)?;
-            return Ok(Stop { task: self.current(), reason: Reason::Interrupted });
-        }
-        match self.passed.take() {
-            None => {
-                self.go_to(&Position::entry(0))?;
-                Ok(Stop { task: self.current(), reason: Reason::Begin })
+        let event = match self.event_before(&here)? {
+            Searched::Event(event) => *event,
+            Searched::Interrupted => {
+                self.go_to(&here)?;
+                return Ok(Stop { task: self.current(), reason: Reason::Interrupted });
             }
-            Some(RecordedStop { position, task, reason: Reason::Touched(watch), mut also }) => {
+            Searched::Nothing => {
+                self.scan = None;
+                self.go_to(&Position::entry(0))?;
+                return Ok(Stop { task: self.current(), reason: Reason::Begin });
+            }
+        };
+        let stop = self.stop_at_event(event)?;
+        let scan = self.scan.take();
+        self.keep_scan(scan);
+        Ok(stop)
+    }
+
+    /// Goes to an event: to an instruction that is reached, and to before an access.
+    pub(super) fn stop_at_event(&mut self, event: RecordedStop) -> Result<Stop, Error> {
+        match event {
+            RecordedStop { position, task, reason: Reason::Touched(watch), mut also, .. } => {
                 // The position before the accessing instruction.
                 let (start, then) = position.split();
                 let before = if then > 0 {
@@ -336,7 +367,7 @@ impl Execution {
                 self.also = also;
                 Ok(Stop { task: self.current(), reason: Reason::Touched(last) })
             }
-            Some(RecordedStop { position, task, reason, .. }) => {
+            RecordedStop { position, task, reason, .. } => {
                 self.go_to(&position)?;
                 Ok(Stop { task, reason })
             }

@@ -2,6 +2,7 @@
 
 use super::checkpoint::Checkpoint;
 use super::position::{Position, Segment, StepPoint, Until};
+use super::recorded::Recorded;
 use super::run::counted;
 use super::{Execution, INTERRUPT_INTERVAL, OnHit, Reason, RecordedStop, RunGoal, Stop};
 use crate::Error;
@@ -57,8 +58,21 @@ impl Execution {
     pub(crate) fn rewind(&mut self) -> Result<(), Error> {
         let machine = self.copy_of_start()?;
         self.replace(machine, Position::chosen(0));
-        self.passed = None;
+        self.recorded_events = Recorded::default();
         Ok(())
+    }
+
+    /// Goes back to a checkpoint that a search keeps. If a copy of the process read or wrote through
+    /// a descriptor since, the way there is run again. Returns whether it arrived.
+    pub(super) fn return_to(&mut self, checkpoint: &mut Checkpoint) -> Result<bool, Error> {
+        self.outside = self.outside.max(self.live.outside());
+        if checkpoint.outside != self.outside {
+            let position = checkpoint.position.clone();
+            return Ok(self.go_to(&position)?.reason == Reason::Done);
+        }
+        let machine = checkpoint.machine.copy()?;
+        self.replace(machine, checkpoint.position.clone());
+        Ok(true)
     }
 
     fn replace(&mut self, machine: Machine, at: Position) {
@@ -71,6 +85,7 @@ impl Execution {
         self.shown_at_creator = None;
         self.counts.clear();
         self.touches.clear();
+        self.origin = None;
         self.serving = None;
     }
 
@@ -86,9 +101,10 @@ impl Execution {
             StepPoint::Chosen => return Ok(self.stop(Reason::Done)),
             StepPoint::End => loop {
                 let stop = self.run(RunGoal::None, notice)?;
-                if matches!(stop.reason, Reason::End | Reason::Gone(_))
-                    || stop.reason == Reason::Interrupted
-                {
+                if matches!(
+                    stop.reason,
+                    Reason::End | Reason::Gone(_) | Reason::Enough | Reason::Interrupted
+                ) {
                     return Ok(stop);
                 }
             },
@@ -142,6 +158,9 @@ impl Execution {
                 if notice == OnHit::Record && !(last && then == segment.then) {
                     self.note_stepped(true)?;
                 }
+                if notice == OnHit::Record && self.recorded_events.is_full() {
+                    return Ok(self.stop(Reason::Enough));
+                }
             }
         }
         // A position entered by the user may not exist in this step.
@@ -152,7 +171,7 @@ impl Execution {
     }
 
     /// Records a breakpoint that is reached by single steps or at the end of a segment.
-    fn note_stepped(&mut self, is_new: bool) -> Result<(), Error> {
+    pub(super) fn note_stepped(&mut self, is_new: bool) -> Result<(), Error> {
         let rip = self.live.tracee().registers()?.rip;
         if is_new && self.armed.breakpoints.contains_key(&rip) {
             counted(&mut self.counts, rip, self.live.step());
@@ -160,7 +179,7 @@ impl Execution {
         if self.armed.breakpoints.contains_key(&rip) && self.holds(rip) {
             let task = self.live.current();
             let position = self.at.clone();
-            self.passed = Some(RecordedStop::new(position, task, Reason::Breakpoint));
+            self.recorded_events.add(RecordedStop::new(position, task, Reason::Breakpoint));
         }
         Ok(())
     }

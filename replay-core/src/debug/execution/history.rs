@@ -1,56 +1,161 @@
-//! All writes to some memory in an execution, from its beginning to its end.
+//! The writes to some memory in an execution.
 
 use super::memory_write::Written;
-use super::position::{Position, Watch};
+use super::position::{Position, StepPoint, Watch};
+use super::recorded::{Found, Recorded};
 use super::{Execution, OnHit, Reason, RecordedStop, StopRequests};
 use crate::Error;
 
-/// All writes to some memory.
-#[derive(Debug)]
+/// Writes to some memory, in order.
+#[derive(Debug, Default)]
 pub(crate) struct History {
-    /// The first contents of each watched part.
+    /// The contents of each watched part before the first of the writes.
     pub(crate) before: Vec<u64>,
     pub(crate) writes: Vec<Written>,
     /// How many of them come before the position at which the history was asked for.
     pub(crate) passed: usize,
+    /// There are earlier writes, and later ones.
+    pub(crate) has_earlier: bool,
+    pub(crate) has_later: bool,
     /// The user interrupted the run: later writes are missing.
     pub(crate) cut: bool,
 }
 
+/// The last writes before a position.
+pub(super) struct LastWrites {
+    /// The contents of each watched part before the first of the writes.
+    pub(super) before: Vec<u64>,
+    pub(super) writes: Vec<Written>,
+    /// The contents at the position, if possible in the process whose writes these are: each has its
+    /// own process id.
+    pub(super) after: Vec<u64>,
+    /// There are earlier writes.
+    pub(super) has_earlier: bool,
+}
+
 impl Execution {
-    /// Runs the whole execution once and lists the writes; the position stays as it is.
+    /// All writes of the execution, which is run once and stops at each; the position stays as it is.
     pub(crate) fn writes_to(&mut self, watches: &[Watch]) -> Result<History, Error> {
+        self.apart(watches, |execution, here| {
+            execution.rewind()?;
+            let before = execution.all_contents(watches);
+            execution.recorded_events = Recorded::with_limit(Some(usize::MAX));
+            // First to the position, then on to the end: what is recorded there comes after it.
+            let mut stop = execution.follow(here, OnHit::Record)?;
+            let mut events = execution.recorded_events.take();
+            let passed = events.len();
+            if !matches!(stop.reason, Reason::End | Reason::Gone(_) | Reason::Interrupted) {
+                let last = execution.trace.execution.steps.len() as u64;
+                stop = execution.follow(&Position::end(last), OnHit::Record)?;
+            }
+            events.append(&mut execution.recorded_events.take());
+            let cut = execution.interrupt.take() || stop.reason == Reason::Interrupted;
+            Ok(History { before, writes: written(events), passed, cut, ..History::default() })
+        })
+    }
+
+    /// The writes nearest to the position: up to `most` before it, and as many after it, or somewhat
+    /// more. The position stays as it is.
+    pub(crate) fn nearest_writes(
+        &mut self,
+        watches: &[Watch],
+        most: usize,
+    ) -> Result<History, Error> {
+        self.apart(watches, |execution, here| {
+            let Some(last) = execution.last_writes(here, most)? else {
+                return Ok(History { cut: true, ..History::default() });
+            };
+            let passed = last.writes.len();
+            let mut history = History {
+                before: last.before,
+                writes: last.writes,
+                passed,
+                has_earlier: last.has_earlier,
+                ..History::default()
+            };
+            let stop = execution.go_to(here)?;
+            if here.place == StepPoint::End || stop.reason != Reason::Done {
+                return Ok(history);
+            }
+            execution.record_from_here(Some(most));
+            let end = Position::end(execution.trace.execution.steps.len() as u64);
+            let stop = execution.follow(&end, OnHit::Record)?;
+            history.has_later = stop.reason == Reason::Enough;
+            history.cut = execution.interrupt.take() || stop.reason == Reason::Interrupted;
+            history.writes.append(&mut written(execution.recorded_events.take()));
+            Ok(history)
+        })
+    }
+
+    /// Runs a query in a copy of the process, with nothing but this memory watched.
+    fn apart<R>(
+        &mut self,
+        watches: &[Watch],
+        query: impl FnOnce(&mut Execution, &Position) -> Result<R, Error>,
+    ) -> Result<R, Error> {
         let here = self.at.clone();
         let (original, at) = self.divert()?;
-        let armed = std::mem::take(&mut self.armed);
-        let result = self.collect_writes(watches, &here);
+        let requests = StopRequests { watches: watches.to_vec(), ..StopRequests::default() };
+        let armed = std::mem::replace(&mut self.armed, requests);
+        self.collects = true;
+        let result = query(self, &here);
+        self.collects = false;
+        self.recorded_events = Recorded::default();
         self.armed = armed;
-        self.collected = None;
         self.rejoin(original, at);
         result
     }
 
-    fn collect_writes(&mut self, watches: &[Watch], here: &Position) -> Result<History, Error> {
-        self.rewind()?;
-        let before = watches.iter().map(|watch| self.contents(*watch)).collect();
-        self.armed = StopRequests { watches: watches.to_vec(), ..StopRequests::default() };
-        self.collected = Some(Vec::new());
-        // First to the position, then on to the end: what is recorded there comes after it.
-        let mut stop = self.follow(here, OnHit::Record)?;
-        let passed = self.collected.as_ref().map_or(0, Vec::len);
-        if !matches!(stop.reason, Reason::End | Reason::Gone(_) | Reason::Interrupted) {
-            let last = self.trace.execution.steps.len() as u64;
-            stop = self.follow(&Position::end(last), OnHit::Record)?;
+    /// At least this many of the last writes to the watched memory before a position, unless there
+    /// are fewer. None if the user interrupts.
+    pub(super) fn last_writes(
+        &mut self,
+        here: &Position,
+        wanted: usize,
+    ) -> Result<Option<LastWrites>, Error> {
+        let (mut writes, mut from): (Vec<Written>, _) = (Vec::new(), here.clone());
+        let watches = self.armed.watches.clone();
+        let mut after = None;
+        loop {
+            let Some(found) = self.scan_before(&from, from != *here, wanted)? else {
+                return Ok(None);
+            };
+            let Found { events, from: beginning, is_partial } = found;
+            if beginning.is_none() && from == *here {
+                after = Some(self.all_contents(&watches));
+            }
+            let mut earlier = written(events);
+            earlier.append(&mut writes);
+            writes = earlier;
+            let place = match beginning {
+                Some(position) => position,
+                None if is_partial => from.clone(),
+                None => Position::chosen(0),
+            };
+            let is_first = place == Position::chosen(0);
+            if is_first || is_partial || writes.len() >= wanted {
+                let after = match after {
+                    Some(after) => after,
+                    None => {
+                        self.go_to(here)?;
+                        self.all_contents(&watches)
+                    }
+                };
+                match is_first {
+                    true => self.rewind()?,
+                    false => drop(self.go_to(&place)?),
+                }
+                let before = self.all_contents(&watches);
+                return Ok(Some(LastWrites { before, writes, after, has_earlier: !is_first }));
+            }
+            from = place;
         }
-        let cut = self.interrupt.take() || stop.reason == Reason::Interrupted;
-        let writes = self.collected.take().unwrap_or_default();
-        Ok(History { before, writes, passed, cut })
     }
 
-    /// Remembers a write that was just recorded.
-    pub(super) fn collect(&mut self, recorded: &RecordedStop) {
-        let Reason::Touched(watch) = recorded.reason else { return };
-        let Some(rip) = self.at_rip() else { return };
+    /// A write that was just recorded: an address in the instruction, and the contents.
+    pub(super) fn write_of(&mut self, recorded: &RecordedStop) -> Option<(u64, u64)> {
+        let Reason::Touched(watch) = recorded.reason else { return None };
+        let rip = self.at_rip()?;
         let value = self.contents(watch);
         let near = match self.live.probe_of_copy(rip) {
             Some(probe) => probe.address,
@@ -61,10 +166,7 @@ impl Execution {
                 exit.and_then(|thread| thread.runtime_exit).map_or(0, |exit| exit.address - 1)
             }
         };
-        let RecordedStop { position, task, .. } = recorded.clone();
-        if let Some(collected) = &mut self.collected {
-            collected.push(Written { position, task, near, watch, value });
-        }
+        Some((near, value))
     }
 
     /// What watched memory contains.
@@ -73,4 +175,18 @@ impl Execution {
         self.live.read(watch.address, &mut bytes[..usize::from(watch.len)]);
         u64::from_le_bytes(bytes)
     }
+
+    fn all_contents(&self, watches: &[Watch]) -> Vec<u64> {
+        watches.iter().map(|watch| self.contents(*watch)).collect()
+    }
+}
+
+fn written(events: Vec<RecordedStop>) -> Vec<Written> {
+    let write = |event: RecordedStop| {
+        let (near, value) = event.write?;
+        let Reason::Touched(watch) = event.reason else { return None };
+        let RecordedStop { position, task, .. } = event;
+        Some(Written { position, task, near, watch, value })
+    };
+    events.into_iter().filter_map(write).collect()
 }

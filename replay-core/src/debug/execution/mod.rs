@@ -5,8 +5,9 @@
 //! same state.
 //!
 //! `position` describes positions. `run` and `steps` run forwards, `go_to` goes to a position,
-//! `backwards` finds the last event before one. `inspect` examines the state, `untraced` lets the
-//! process count breakpoints itself, and `interrupt` stops it from another thread.
+//! `backwards` goes to the last event before one, which `last_events` finds in the execution and
+//! `parts` in a step. `inspect` examines the state, `untraced` lets the process count breakpoints
+//! itself, and `interrupt` stops it from another thread.
 
 mod backwards;
 mod checkpoint;
@@ -15,12 +16,16 @@ mod go_to;
 pub(crate) mod history;
 mod inspect;
 mod interrupt;
+mod last_events;
 mod line_range;
 pub(crate) mod locate;
+mod loop_line;
 pub(crate) mod memory_write;
 pub(crate) mod origin;
 mod outer_frames;
+mod parts;
 pub(crate) mod position;
+mod recorded;
 mod run;
 mod steps;
 mod stretch;
@@ -38,8 +43,9 @@ use crate::symbols::Symbols;
 use crate::{Error, Target};
 use checkpoint::Checkpoint;
 pub(crate) use interrupt::Interrupt;
-use memory_write::Written;
+use last_events::Course;
 use position::{Position, Until, Watch};
+use recorded::{Recorded, Scan};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -68,6 +74,8 @@ pub(crate) enum Reason {
     Begin,
     /// The end of the schedule was reached.
     End,
+    /// As many events were recorded as the run may record.
+    Enough,
     /// The user interrupted it.
     Interrupted,
     /// A function that the debugger calls would have to wait for another task.
@@ -126,7 +134,7 @@ pub(crate) enum RunGoal {
     Before(Option<Until>, u64, u64),
 }
 
-/// The last event that a search backwards recorded.
+/// An event that a search backwards recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RecordedStop {
     pub(crate) position: Position,
@@ -134,11 +142,14 @@ pub(crate) struct RecordedStop {
     pub(crate) reason: Reason,
     /// What else the same instruction accessed, before what the reason names.
     pub(crate) also: Vec<Watch>,
+    /// For a write to watched memory, if asked for: an address in the instruction, and the contents
+    /// afterwards.
+    pub(crate) write: Option<(u64, u64)>,
 }
 
 impl RecordedStop {
     fn new(position: Position, task: u16, reason: Reason) -> RecordedStop {
-        RecordedStop { position, task, reason, also: Vec::new() }
+        RecordedStop { position, task, reason, also: Vec::new(), write: None }
     }
 }
 
@@ -164,10 +175,18 @@ pub(crate) struct Execution {
     pub(crate) at: Position,
     pub(crate) armed: StopRequests,
     pub(crate) interrupt: Arc<Interrupt>,
-    /// The last event that a run with [`OnHit::Record`] recorded.
-    pub(crate) passed: Option<RecordedStop>,
-    /// The writes so far, if all are collected.
-    collected: Option<Vec<Written>>,
+    /// The events that a run with [`OnHit::Record`] recorded.
+    recorded_events: Recorded,
+    /// The last search backwards.
+    scan: Option<Scan>,
+    /// How the search goes that is under way.
+    course: Course,
+    /// How many events it collects.
+    wanted: usize,
+    /// The position from which events are counted; none: the beginning of their step.
+    origin: Option<Position>,
+    /// Whether what writes and the contents are recorded with accesses to watched memory.
+    collects: bool,
     /// For each breakpoint and each watched address: a step, and the number of hits in it.
     counts: BTreeMap<u64, (u64, u64)>,
     touches: BTreeMap<u64, (u64, u64)>,
@@ -237,8 +256,12 @@ impl Execution {
             at: Position::chosen(0),
             armed: StopRequests::default(),
             interrupt,
-            passed: None,
-            collected: None,
+            recorded_events: Recorded::default(),
+            scan: None,
+            course: Course::Runs,
+            wanted: 1,
+            origin: None,
+            collects: false,
             counts: BTreeMap::new(),
             touches: BTreeMap::new(),
             threads: None,

@@ -5,7 +5,9 @@
 //! ([`crate::debug::dataflow`]), over the steps of the task, to the instruction that loaded the value; the
 //! memory from which it did is the next place. A function of the threads library or one that copies runs at once: what it does is known by its arguments.
 
+use super::history::LastWrites;
 use super::position::{Access, Position, StepPoint, Watch, watched_pieces};
+use super::recorded::Recorded;
 use super::stretch::{Code, MOST, Stretch, is_outside_call};
 use super::{Execution, Reason};
 use crate::Error;
@@ -99,7 +101,8 @@ impl Execution {
         let armed = std::mem::take(&mut self.armed);
         let result = self.follow_back(what, task, here);
         self.armed = armed;
-        self.collected = None;
+        self.collects = false;
+        self.recorded_events = Recorded::default();
         self.limit = None;
         self.rejoin(original, at);
         result
@@ -168,21 +171,15 @@ impl Execution {
             let why = format!("{len} bytes at {address:#x} cannot be watched at once");
             return Ok(Err(why));
         };
-        self.rewind()?;
-        let contents = |execution: &Execution| -> Vec<u64> {
-            watches.iter().map(|watch| execution.contents(*watch)).collect()
-        };
-        let first = contents(self);
         self.armed.watches = watches.clone();
-        self.collected = Some(Vec::new());
-        self.follow(before, super::OnHit::Record)?;
+        self.collects = true;
+        let found = self.last_writes(before, 1)?;
         self.armed.watches.clear();
-        let writes = self.collected.take().unwrap_or_default();
-        if self.interrupt.take() {
+        self.collects = false;
+        let Some(LastWrites { before: first, writes, after: now, .. }) = found else {
             return Ok(Err("interrupted".to_owned()));
-        }
+        };
         // Not every write by the kernel is observed.
-        let now = contents(self);
         let last = |at: usize, watch: &Watch| {
             writes.iter().rev().find(|it| it.watch == *watch).map_or(first[at], |it| it.value)
         };

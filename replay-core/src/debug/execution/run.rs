@@ -1,6 +1,6 @@
 //! Runs until an event of interest.
 
-use super::position::{Access, Position, Segment, StepPoint, Until, Watch};
+use super::position::{Access, Position, StepPoint, Until, Watch};
 use super::{Execution, OnHit, Reason, RecordedStop, RunGoal, Stop};
 use crate::Error;
 use crate::debug::process::machine::{ProcessState, StopEvent};
@@ -127,6 +127,9 @@ impl Execution {
             };
             if let Some(stop) = stop {
                 return Ok(stop);
+            }
+            if notice == OnHit::Record && self.recorded_events.is_full() {
+                return Ok(self.stop(Reason::Enough));
             }
         }
     }
@@ -300,11 +303,10 @@ impl Execution {
                 run.accessed.push(watch);
                 continue;
             }
-            let is_last = self.passed.as_ref().map(|it| it.reason) == Some(Reason::Touched(first));
-            match (&stop, &mut self.passed) {
-                (_, Some(last))
-                    if run.notice == OnHit::Record && is_last && self.collected.is_none() =>
-                {
+            let last = self.recorded_events.last_mut();
+            let is_last = last.as_ref().map(|it| it.reason) == Some(Reason::Touched(first));
+            match (&stop, last) {
+                (_, Some(last)) if run.notice == OnHit::Record && is_last && !self.collects => {
                     last.also.push(watch);
                 }
                 (Some(Stop { reason: Reason::Touched(_), .. }), _) => self.also.push(watch),
@@ -366,7 +368,7 @@ impl Execution {
             if run.times == n {
                 if run.notice == OnHit::Record && self.armed.watches.contains(&watch) {
                     // The position is after the accessing instruction.
-                    let position = Position::inside(step, vec![Segment::new(until, count)]);
+                    let position = self.place_of(step, until, count);
                     let task = self.live.current();
                     self.record(RecordedStop::new(position, task, Reason::Touched(watch)));
                 }
@@ -445,7 +447,7 @@ impl Execution {
         let (step, task) = (self.live.step(), self.live.current());
         if self.is_left_out() {
             if run.notice == OnHit::Stop && self.left_out.is_none() {
-                let position = Position::inside(step, vec![Segment::new(until, count)]);
+                let position = self.place_of(step, until, count);
                 self.left_out = Some(RecordedStop::new(position, task, reason));
             }
             return None;
@@ -454,7 +456,7 @@ impl Execution {
         if step == run.began && position.step == step && run.notice == OnHit::Stop {
             position.reached(until, here);
         } else {
-            position = Position::inside(step, vec![Segment::new(until, count)]);
+            position = self.place_of(step, until, count);
         }
         if run.notice == OnHit::Stop {
             self.at = position;
@@ -464,12 +466,22 @@ impl Execution {
         None
     }
 
+    /// The position at an event that was counted in its step, or from [`Execution::origin`] on.
+    pub(super) fn place_of(&self, step: u64, until: Until, count: u64) -> Position {
+        let mut position = match &self.origin {
+            Some(origin) if origin.step == step => origin.clone(),
+            _ => Position::chosen(step),
+        };
+        position.reached(until, count);
+        position
+    }
+
     /// Records an event.
-    pub(super) fn record(&mut self, recorded: RecordedStop) {
-        if self.collected.is_some() {
-            self.collect(&recorded);
+    pub(super) fn record(&mut self, mut recorded: RecordedStop) {
+        if self.collects {
+            recorded.write = self.write_of(&recorded);
         }
-        self.passed = Some(recorded);
+        self.recorded_events.add(recorded);
     }
 
     /// Records that a part of the way to a position accessed watched memory.
@@ -485,7 +497,7 @@ impl Execution {
         let count = self.touches.get(&watch.address).map_or(1, |&(_, count)| count);
         let position = match is_entry {
             // The access was part of the step's operation.
-            true => Position::inside(step, vec![Segment::new(Until::Touched(watch), count)]),
+            true => self.place_of(step, Until::Touched(watch), count),
             false => self.at.clone(),
         };
         let also = std::mem::take(&mut self.also);

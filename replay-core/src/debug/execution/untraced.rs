@@ -1,6 +1,6 @@
 //! Lets the process count breakpoint hits without a debugger during a run.
 
-use super::position::{Position, Segment, Until};
+use super::position::Until;
 use super::run::Run;
 use super::{Execution, OnHit, Reason, RecordedStop, RunGoal};
 use crate::Error;
@@ -43,8 +43,11 @@ impl Execution {
             _ => return Ok(None),
         };
         let armed = run.notice != OnHit::Nothing && self.armed.breakpoints.contains_key(&head);
-        // Each other breakpoint on the way costs a stop.
-        if armed || limit < 2 || run.counted > USELESS_STOPS {
+        // Each other event on the way costs a stop; a run that records a limited number meets no
+        // more of them.
+        let most = self.recorded_events.most().filter(|_| run.notice == OnHit::Record);
+        let most = USELESS_STOPS as usize + most.unwrap_or_default();
+        if armed || limit < 2 || run.counted as usize > most {
             return Ok(None);
         }
         let mut behind = wanted.clone();
@@ -138,7 +141,9 @@ impl Execution {
             it.flags |= match (conditions.as_slice(), run.notice) {
                 // Whether such a hit counts depends on the calling code.
                 _ if self.is_system(address) => breakpoint_flags::ALWAYS,
-                (_, OnHit::Record) => breakpoint_flags::RECORD,
+                (_, OnHit::Record) if self.recorded_events.most().is_none() => {
+                    breakpoint_flags::RECORD
+                }
                 ([], _) => breakpoint_flags::ALWAYS,
                 _ => breakpoint_flags::HOLDS,
             };
@@ -163,8 +168,8 @@ impl Execution {
             }
         }
         if let Some((address, step, count, task)) = passes.last {
-            let position = Position::inside(step, vec![Segment::new(Until::At(address), count)]);
-            self.passed = Some(RecordedStop::new(position, task, Reason::Breakpoint));
+            let position = self.place_of(step, Until::At(address), count);
+            self.recorded_events.add(RecordedStop::new(position, task, Reason::Breakpoint));
         }
     }
 }

@@ -7,10 +7,7 @@ use super::machine::{Machine, ProcessState, StopEvent};
 use super::tracee::Tracee;
 use crate::Error;
 use crate::symbols::Memory;
-use iced_x86::{
-    BlockEncoder, BlockEncoderOptions, Decoder, DecoderOptions, FlowControl, Instruction,
-    InstructionBlock,
-};
+use iced_x86::{Decoder, DecoderOptions, Encoder, FlowControl, Instruction};
 use std::collections::BTreeSet;
 use traces::wire::{MARK_COPY, MARKS};
 
@@ -50,8 +47,17 @@ impl Counter {
         let mut decoder = Decoder::with_ip(64, code, head, DecoderOptions::NONE);
         let mut instructions: Vec<Instruction> = Vec::new();
         while decoder.position() < JUMP {
-            let instruction = decoder.decode();
-            if instruction.is_invalid() || instruction.flow_control() != FlowControl::Next {
+            let mut instruction = decoder.decode();
+            match instruction.flow_control() {
+                FlowControl::Next => {}
+                // The condition of a loop is often next to what it counts. A branch back to `head`
+                // leads to the jump there, so it is counted.
+                FlowControl::ConditionalBranch if instruction.is_jcc_short_or_near() => {
+                    instruction.as_near_branch();
+                }
+                _ => return None,
+            }
+            if instruction.is_invalid() {
                 return None;
             }
             instructions.push(instruction);
@@ -62,13 +68,13 @@ impl Counter {
             return None;
         }
         let covered = decoder.position();
-        let block = InstructionBlock::new(&instructions, place + MOVED as u64);
-        let options = BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS;
-        let moved = BlockEncoder::encode(64, block, options).ok()?;
-        let offsets = moved.new_instruction_offsets.iter();
-        let at = |offset: &u32| place + MOVED as u64 + u64::from(*offset);
-        let addresses = instructions.iter().map(Instruction::ip);
-        let places = offsets.map(at).zip(addresses).collect();
+        let mut encoder = Encoder::new(64);
+        let mut places = Vec::new();
+        let mut now = place + MOVED as u64;
+        for instruction in &instructions {
+            places.push((now, instruction.ip()));
+            now += encoder.encode(instruction, now).ok()? as u64;
+        }
         let mut bytes: Vec<u8> = Vec::new();
         let word = |bytes: &mut Vec<u8>, code: [u8; 3], to: u64| {
             bytes.extend(code);
@@ -86,7 +92,7 @@ impl Counter {
         bytes.extend([0xe3, (-35i8) as u8]); // jrcxz to the beginning
         word(&mut bytes, LOAD_RCX, KEPT);
         debug_assert_eq!(bytes.len(), MOVED);
-        bytes.extend(&moved.code_buffer);
+        bytes.extend(encoder.take_buffer());
         bytes.extend(FAR_JUMP);
         bytes.extend((head + covered as u64).to_le_bytes());
         let fits = bytes.len() as u64 + CODE <= NUMBER;
@@ -128,22 +134,13 @@ impl Machine {
         alone: bool,
     ) -> Result<Option<(StopEvent, u64)>, Error> {
         let room = self.room_near();
-        let mut code = [0; 2 * 15];
-        let len = self.tracee().read(head, &mut code);
-        let counter = Counter::new(head, &code[..len], room).filter(|_| room != 0);
-        let Some(counter) = counter else { return Ok(None) };
-        let behind = head + 1..head + counter.covered as u64;
-        let Some(jump) = counter.jump() else { return Ok(None) };
-        let crowded = breakpoints.range(behind).next().is_some()
-            || counter.moved.iter().any(|(_, then)| self.behind_probe(*then).is_some());
-        if crowded || counter.moved.len() > 1 && !alone {
-            return Ok(None);
-        }
+        let Some((counter, jump)) = self.counter(head, breakpoints, alone) else { return Ok(None) };
+        let mut under = [0; JUMP];
+        self.tracee().read(head, &mut under);
         if let Some(happened) = self.ready(breakpoints)? {
             return Ok(Some((happened, 0)));
         }
         self.take_out(head);
-        let under = &code[..JUMP];
         let failed = || Error::system("cannot write the program's memory");
         self.tracee().write(counter.place, &counter.code).map_err(failed())?;
         self.tracee().write(room + NUMBER, &limit.to_le_bytes()).map_err(failed())?;
@@ -154,11 +151,35 @@ impl Machine {
             return happened.map(|happened| Some((happened, 0)));
         }
         let left = self.tracee().word(room + NUMBER).unwrap_or(limit);
-        self.tracee().write(head, under).map_err(failed())?;
+        self.tracee().write(head, &under).map_err(failed())?;
         let happened = happened?;
         let come = limit.wrapping_sub(left);
         let passed = come - u64::from(happened == StopEvent::Hit(head) && come > 0);
         Ok(Some((happened, passed)))
+    }
+
+    /// Whether [`Machine::run_counting`] can count an instruction.
+    pub(crate) fn can_count(&self, head: u64, breakpoints: &BTreeSet<u64>, alone: bool) -> bool {
+        self.counter(head, breakpoints, alone).is_some()
+    }
+
+    /// The code that counts an instruction, and the jump to it.
+    fn counter(
+        &self,
+        head: u64,
+        breakpoints: &BTreeSet<u64>,
+        alone: bool,
+    ) -> Option<(Counter, [u8; JUMP])> {
+        let room = self.room_near();
+        let mut code = [0; 2 * 15];
+        let len = self.tracee().read(head, &mut code);
+        let counter = Counter::new(head, &code[..len], room).filter(|_| room != 0)?;
+        let behind = head + 1..head + counter.covered as u64;
+        let jump = counter.jump()?;
+        let is_crowded = breakpoints.range(behind).next().is_some()
+            || counter.moved.iter().any(|(_, then)| self.behind_probe(*then).is_some())
+            || counter.moved.len() > 1 && !alone;
+        (!is_crowded).then_some((counter, jump))
     }
 
     /// If the process is at a covered instruction, moves it to the instruction's present address.
@@ -217,14 +238,29 @@ mod tests {
         assert_eq!(decoder.decode().ip_rel_memory_address(), 0x40_1007);
         assert_eq!(decoder.decode().flow_control(), FlowControl::IndirectBranch);
         assert_eq!(counter.code[counter.code.len() - 8..], 0x40_0007u64.to_le_bytes());
-        // Two short instructions; a jump.
+        // Two short instructions; a jump whose target is elsewhere; a call.
         let short = Counter::new(0x40_0000, &[0xff, 0xc0, 0x48, 0x83, 0xc0, 1], 0x30_0000);
         assert_eq!(short.map(|it| it.moved.len()), Some(2));
-        assert_eq!(Counter::new(0x40_0000, &[0x75, 0x10, 0x90, 0x90, 0x90], 0x30_0000), None);
+        for code in [[0xeb, 0x10, 0x90, 0x90, 0x90], [0xe8, 0, 0, 0, 0]] {
+            assert_eq!(Counter::new(0x40_0000, &code, 0x30_0000), None);
+        }
         assert_eq!(Counter::new(0x40_0000, &[0x90], 0x30_0000), None);
         // A repeated instruction: rep movsq; nop; nop.
         let repeats = [0xf3, 0x48, 0xa5, 0x90, 0x90];
         assert_eq!(Counter::new(0x40_0000, &repeats, 0x30_0000), None);
+    }
+
+    #[test]
+    fn a_branch_back_is_counted_again() {
+        // dec eax; jne to the beginning; nop.
+        let counter = Counter::new(0x40_0000, &[0xff, 0xc8, 0x75, 0xfc, 0x90], 0x30_0000)
+            .expect("it can be moved");
+        let at = counter.moved[1].0;
+        let moved = &counter.code[(at - counter.place) as usize..];
+        let branch = Decoder::with_ip(64, moved, at, DecoderOptions::NONE).decode();
+        assert_eq!(branch.flow_control(), FlowControl::ConditionalBranch);
+        // Not to the copy of the first instruction.
+        assert_eq!(branch.near_branch_target(), 0x40_0000);
     }
 
     #[test]

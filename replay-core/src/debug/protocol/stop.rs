@@ -30,7 +30,10 @@ pub(super) fn reason(stop: &Stop, is_gdb: bool) -> MultiThreadStopReason<u64> {
             };
             R::Watch { tid, kind, addr: watch.address }
         }
-        Reason::Done | Reason::Sent => R::SignalWithThread { tid, signal: Signal::SIGTRAP },
+        // A search alone ends so.
+        Reason::Done | Reason::Sent | Reason::Enough => {
+            R::SignalWithThread { tid, signal: Signal::SIGTRAP }
+        }
         // lldb continues if there is no signal; gdb only reports the stop.
         Reason::Chosen if is_gdb => R::SignalWithThread { tid, signal: Signal::SIGZERO },
         Reason::Chosen => R::SignalWithThread { tid, signal: Signal::SIGTRAP },

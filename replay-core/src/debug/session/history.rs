@@ -8,11 +8,11 @@ use crate::debug::execution::position::{Access, Watch, watched_pieces};
 use std::fmt::Write;
 
 /// How many writes are listed at once.
-const PAGE: usize = 100;
+const PAGE: usize = 1000;
 
 impl Session<'_> {
     /// The writes to `len` bytes at an address: those nearest to the position, or from one of them
-    /// on. None if the arguments are no such numbers.
+    /// on. Only the latter counts all of them. None if the arguments are no such numbers.
     pub(super) fn history_of(&mut self, arguments: &[&str]) -> Option<Result<String, Error>> {
         let (address, len, from) = match arguments {
             [address, len] => (address, len, None),
@@ -30,20 +30,22 @@ impl Session<'_> {
         if self.undivert() {
             self.print("[sched] changes discarded: the history is the recorded execution's\n");
         }
-        let found = self.execution.writes_to(&watches);
+        let found = match from {
+            None => self.execution.nearest_writes(&watches, PAGE / 2),
+            Some(_) => self.execution.writes_to(&watches),
+        };
         Some(found.map(|history| self.history_text(&history, &watches, from)))
     }
 
     fn history_text(&self, history: &History, watches: &[Watch], from: Option<usize>) -> String {
         let total = history.writes.len();
+        let is_whole = !history.has_earlier && !history.has_later;
         let mut text = match total {
+            _ if !is_whole => number_text(history),
             0 => "no write\n".to_owned(),
-            1 => "1 write".to_owned(),
-            _ => format!("{total} writes"),
+            1 => format!("1 write, {} before this position\n", history.passed),
+            _ => format!("{total} writes, {} before this position\n", history.passed),
         };
-        if total > 0 {
-            let _ = writeln!(text, ", {} before this position", history.passed);
-        }
         if history.cut {
             text.push_str("interrupted: later writes are missing\n");
         }
@@ -59,10 +61,21 @@ impl Session<'_> {
             let before = std::mem::replace(&mut values[part], write.value);
             if at >= first {
                 let mark = if at + 1 == history.passed { '>' } else { ' ' };
-                let _ = writeln!(text, "{mark}{}", self.write_line(at + 1, write, before));
+                // If those before are not counted, the numbers begin at the position.
+                let number = match (history.has_earlier, at < history.passed) {
+                    (false, _) => format!("{}", at + 1),
+                    (true, true) => format!("-{}", history.passed - at),
+                    (true, false) => format!("+{}", at + 1 - history.passed),
+                };
+                let _ = writeln!(text, "{mark}{}", self.write_line(&number, write, before));
             }
         }
-        if first > 0 || last < total {
+        if !is_whole {
+            text.push_str(
+                "these are the nearest; a number after the expression counts all writes and begins \
+                 there, which takes a second for some ten thousand of them\n",
+            );
+        } else if first > 0 || last < total {
             let _ = writeln!(
                 text,
                 "these are {} to {last}; a number after the expression begins there",
@@ -72,15 +85,26 @@ impl Session<'_> {
         text
     }
 
-    fn write_line(&self, number: usize, write: &Written, before: u64) -> String {
+    fn write_line(&self, number: &str, write: &Written, before: u64) -> String {
         let place = self.execution.code_text(write.near);
         let part = match write.watch.len {
             8 => String::new(),
             _ => format!(" ({} bytes)", write.watch.len),
         };
         format!(
-            "{number:6}  step {}  T{}  {before:#x} -> {:#x}{part}  {place}  position {}",
+            "{number:>6}  step {}  T{}  {before:#x} -> {:#x}{part}  {place}  position {}",
             write.position.step, write.task, write.value, write.position
         )
     }
+}
+
+/// The number of writes, as far as they were counted.
+fn number_text(history: &History) -> String {
+    let side = |is_cut: bool, number: usize| match is_cut {
+        true => format!("at least {number}"),
+        false => number.to_string(),
+    };
+    let before = side(history.has_earlier, history.passed);
+    let after = side(history.has_later, history.writes.len() - history.passed);
+    format!("{before} writes before this position, {after} after it\n")
 }

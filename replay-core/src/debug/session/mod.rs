@@ -72,6 +72,8 @@ pub(crate) struct Session<'a> {
     owed: Owed,
     /// The next free address of the debugger's own memory.
     scratch: u64,
+    /// The code of the line that the next step backwards goes back through, if it is a loop.
+    loop_line: Option<Range<u64>>,
     /// The steps at which a run stops.
     stop_on: StopOn,
     /// Text for the user.
@@ -100,6 +102,7 @@ impl<'a> Session<'a> {
             lifted: BTreeMap::new(),
             owed: Owed::default(),
             scratch: SCRATCH.start,
+            loop_line: None,
             stop_on: StopOn::Nothing,
             output: String::new(),
             history: Vec::new(),
@@ -173,6 +176,7 @@ impl<'a> Session<'a> {
         step: Option<(u16, Range<u64>)>,
         alone: bool,
     ) -> Result<Stop, Error> {
+        self.loop_line = None;
         let stepping = step.as_ref().map(|(task, _)| *task);
         let moves = self.seek.is_some() || self.diversion.is_some();
         if moves {
@@ -270,9 +274,15 @@ impl<'a> Session<'a> {
             return self.sent(seek);
         }
         self.discard();
-        let Some(task) = stepping else { return self.back_to_event() };
+        let Some(task) = stepping else {
+            self.loop_line = None;
+            return self.back_to_event();
+        };
         self.owed = Owed::default();
-        let stop = self.execution.step_back(task, over)?;
+        let stop = match self.loop_line.take() {
+            Some(line) => self.execution.step_back_over(task, over, &line)?,
+            None => self.execution.step_back(task, over)?,
+        };
         self.owe_backwards(stop)
     }
 
@@ -297,6 +307,14 @@ impl<'a> Session<'a> {
         let when = self.when()?;
         self.print(&format!("[sched] {what} at {when}"));
         Ok(Stop { task: self.execution.current(), reason: Reason::Chosen })
+    }
+
+    /// The next step backwards goes back through this line. None if it is no range of addresses.
+    pub(super) fn go_back_through(&mut self, line: &[&str]) -> Option<()> {
+        let [start, end] = line else { return None };
+        let [start, end] = [start, end].map(|it| u64::from_str_radix(it, 16).ok());
+        self.loop_line = Some(start?..end?);
+        Some(())
     }
 
     /// The exit of a process that continues from the end of its schedule.

@@ -176,6 +176,10 @@ const COMMANDS: &[Command] = &[
     internal("position", |s, _| Ok(format!("{}\n", s.execution.at))),
     internal("task", |s, _| Ok(format!("{}\n", s.stop.task))),
     internal("objects", |s, _| Ok(s.object_names())),
+    internal("back-through", |s, a| {
+        s.go_back_through(a).ok_or(Refusal::Arguments)?;
+        Ok(String::new())
+    }),
     internal("cancel", |s, _| {
         s.seek = None;
         Ok(String::new())
