@@ -250,7 +250,7 @@ int main(void) {
 }
 ";
 
-/// Goes on until the end in one direction: the reasons of the stops, and the notes about writes.
+/// Continues to the end in one direction: the reasons of the stops, and the notes about writes.
 fn stops(editor: &mut Editor, command: &str) -> (Vec<String>, Vec<String>) {
     let from = editor.transcript.len();
     let mut reasons = Vec::new();

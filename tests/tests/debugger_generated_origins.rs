@@ -32,21 +32,21 @@ const COPY: usize = 10;
 
 /// Where the value of a variable came from: the lines from the last one backwards, and its beginning.
 #[derive(Clone)]
-struct Way {
+struct Origin {
     lines: Vec<usize>,
     beginning: String,
 }
 
-impl Way {
-    fn through(&self, lines: &[usize]) -> Way {
+impl Origin {
+    fn through(&self, lines: &[usize]) -> Origin {
         let lines = lines.iter().chain(&self.lines).copied().collect();
-        Way { lines, beginning: self.beginning.clone() }
+        Origin { lines, beginning: self.beginning.clone() }
     }
 }
 
 /// A program and the way of each variable's value at its end.
-fn generate(rng: &mut Rng) -> (String, Vec<Way>) {
-    let initial = Way {
+fn generate(rng: &mut Rng) -> (String, Vec<Origin>) {
+    let initial = Origin {
         lines: Vec::new(),
         beginning: "in this memory from the program's beginning on".to_owned(),
     };
@@ -76,7 +76,7 @@ fn generate(rng: &mut Rng) -> (String, Vec<Way>) {
     let mut text = HEAD.to_owned();
     let mut starts = [0, 0];
     for task in 0..2 {
-        // A line of its own for each statement; the turns are taken on the same line.
+        // A separate line for each statement; the turns are taken on the same line.
         let _ = writeln!(text, "static void *thread{task}(void *p) {{");
         starts[task] = text.lines().count() + 1;
         let own = rows.iter().filter(|row| row.0 == task);
@@ -94,8 +94,11 @@ fn generate(rng: &mut Rng) -> (String, Vec<Way>) {
     for &(task, row, number, kind, to, from) in &rows {
         let line = starts[task] + row;
         ways[to] = match kind {
-            0 => Way { lines: vec![line], beginning: format!("the constant {:#x}", 1000 + number) },
-            1 => Way { lines: vec![line], beginning: "computed by".to_owned() },
+            0 => Origin {
+                lines: vec![line],
+                beginning: format!("the constant {:#x}", 1000 + number),
+            },
+            1 => Origin { lines: vec![line], beginning: "computed by".to_owned() },
             2 => ways[from].through(&[COPY]),
             // A value that is copied onto itself by `memcpy` stays where it is.
             3 if to == from => ways[to].clone(),

@@ -40,11 +40,11 @@ pub struct InspectionRequest {
     pub expressions: Vec<String>,
     /// More steps at which to read the expressions.
     pub around: Range<usize>,
-    /// What else to find out about the values at the step.
+    /// What else to determine of the values at the step.
     pub more: More,
 }
 
-/// What to find out about values besides what they are.
+/// What to determine of values besides what they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum More {
     /// Nothing.

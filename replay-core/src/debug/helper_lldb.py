@@ -77,7 +77,7 @@ def place_of(context, argument, in_registers):
     in_task = "in %d %s" % (context.GetThread().GetThreadID() - 1, text)
     if in_registers and text.startswith("$") and frame.GetFrameID() == 0:
         return in_task
-    # A variable has a place of its own; the result of an expression is a copy.
+    # The result of an expression is a copy of a variable.
     value = frame.GetValueForVariablePath(text)
     if not value.IsValid() or value.GetError().Fail():
         value = frame.EvaluateExpression(text)

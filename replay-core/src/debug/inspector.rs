@@ -158,7 +158,7 @@ impl Inspector {
     }
 
     /// The variables of a frame of a task's stack, from 0 for the innermost, without those of the
-    /// runtime. Inlined calls have no frame of their own.
+    /// runtime. Inlined calls have no separate frame.
     ///
     /// # Errors
     /// If the program can no longer be traced.
