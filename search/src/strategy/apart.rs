@@ -13,7 +13,7 @@
 //!
 //! A *configuration* is a set of events that contains, with each event, all those before it. After each
 //! configuration one enabled task runs *by default*: the first one, where the end of the process comes
-//! last. A class determines a path of configurations ([`record::Record::path`]). After a configuration,
+//! last. A class determines a path of configurations (`record.rs`). After a configuration,
 //! the next operation of the default task either
 //!
 //! * runs after everything that has to come before it in this class, and the configuration with all of
@@ -23,7 +23,7 @@
 //! * never runs, because the process ends before.
 //!
 //! These cases exclude each other, and each contains the classes of one configuration. So a child differs
-//! from its parent in one place ([`children`]): one more event comes before the operation of the default
+//! from its parent in one place (`children.rs`): one more event comes before the operation of the default
 //! task, or before the last event that comes before that; another data choice; one event more or less
 //! before the end of the process. An execution adds such a child only if everything else in it happened by
 //! default. For a given place and event there is one such execution.

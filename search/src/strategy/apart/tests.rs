@@ -1,4 +1,4 @@
-//! The search against all schedules and against [`crate::strategy::dpor`].
+//! The search against all schedules and against `dpor`.
 
 use super::*;
 use crate::simulation::generated::{Generated, number_of_programs};
