@@ -219,7 +219,7 @@ pub(super) fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
 /// The number of programs that a test generates: `HEDDLE_GENERATED`, or this default. 2,000 take
 /// too long for every test run.
 #[cfg(test)]
-pub(super) fn number_of_programs(default: u64) -> u64 {
+pub(crate) fn number_of_programs(default: u64) -> u64 {
     let text = std::env::var("HEDDLE_GENERATED").ok();
     text.and_then(|text| text.parse().ok()).unwrap_or(default)
 }

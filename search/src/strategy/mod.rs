@@ -1,5 +1,6 @@
 //! The strategies, one file each, and the interface that they implement.
 
+pub mod apart;
 pub mod auto;
 pub mod bounded_dpor;
 pub mod checked_dpor;
