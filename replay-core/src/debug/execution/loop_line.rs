@@ -33,7 +33,7 @@ impl Execution {
         }
         let here = self.at.clone();
         let rsp = self.rsp()?;
-        Ok(match self.to_beginning_of(line, &here, task, rsp)? {
+        Ok(match self.go_to_beginning_of(line, &here, task, rsp)? {
             Some(stop) => stop,
             None => {
                 self.go_to(&here)?;
@@ -43,7 +43,7 @@ impl Execution {
     }
 
     /// None if it is not certain that the steps backwards would end there.
-    fn to_beginning_of(
+    fn go_to_beginning_of(
         &mut self,
         line: &Range<u64>,
         here: &Position,
