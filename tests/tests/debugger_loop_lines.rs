@@ -17,7 +17,7 @@ const LOOPS: [&str; 10] = [
     "sum += 4;",
 ];
 
-/// A program that executes each of them in a function of its own, with the line behind each.
+/// A program that executes each of them in a separate function, with the line behind each.
 fn program() -> (String, Vec<usize>) {
     let mut text = String::from(
         "#include <pthread.h>\nstatic volatile long sum;\n\

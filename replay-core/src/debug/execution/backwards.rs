@@ -25,7 +25,7 @@ impl Execution {
         let here = self.at.clone();
         let stop = self.go_to_previous(task, over)?;
         let watches = !self.armed.watches.is_empty();
-        // A debugger that goes on backwards from a breakpoint first leaves it by one instruction.
+        // A debugger that continues backwards from a breakpoint first leaves it by one instruction.
         let scan = scan.filter(|scan| {
             let next = self.at_rip().unwrap_or_default();
             stop.reason == Reason::Done && scan.is_left_by_step(&self.armed, &here, &self.at, next)

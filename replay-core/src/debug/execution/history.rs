@@ -50,7 +50,7 @@ impl Execution {
             }
             events.append(&mut execution.recorded_events.take());
             let cut = execution.interrupt.take() || stop.reason == Reason::Interrupted;
-            Ok(History { before, writes: written(events), passed, cut, ..History::default() })
+            Ok(History { before, writes: writes_of(events), passed, cut, ..History::default() })
         })
     }
 
@@ -82,7 +82,7 @@ impl Execution {
             let stop = execution.follow(&end, OnHit::Record)?;
             history.has_later = stop.reason == Reason::Enough;
             history.cut = execution.interrupt.take() || stop.reason == Reason::Interrupted;
-            history.writes.append(&mut written(execution.recorded_events.take()));
+            history.writes.append(&mut writes_of(execution.recorded_events.take()));
             Ok(history)
         })
     }
@@ -124,7 +124,7 @@ impl Execution {
             if beginning.is_none() && from == *here {
                 after = Some(self.all_contents(&watches));
             }
-            let mut earlier = written(events);
+            let mut earlier = writes_of(events);
             earlier.append(&mut writes);
             writes = earlier;
             let place = match beginning {
@@ -181,7 +181,7 @@ impl Execution {
     }
 }
 
-fn written(events: Vec<RecordedStop>) -> Vec<Written> {
+fn writes_of(events: Vec<RecordedStop>) -> Vec<Written> {
     let write = |event: RecordedStop| {
         let (near, value) = event.write?;
         let Reason::Touched(watch) = event.reason else { return None };

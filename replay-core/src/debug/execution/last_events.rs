@@ -9,7 +9,7 @@
 use super::checkpoint::Checkpoint;
 use super::parts::{ENDS, MOST, PartEnd, WIDER};
 use super::position::{Position, Segment, StepPoint, Until};
-use super::recorded::{Found, Recorded, Scan};
+use super::recorded::{Course, Found, Recorded, Scan};
 use super::{Execution, OnHit, Reason, RecordedStop, Stop};
 use crate::Error;
 use std::ops::Range;
@@ -25,18 +25,8 @@ pub(super) enum Searched {
     Interrupted,
 }
 
-/// How a search goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Course {
-    Runs,
-    Interrupted,
-    /// The program did not do again what it did before.
-    Lost,
-}
-
 impl Execution {
-    /// The last event before a position; the position itself does not count. If the user interrupts
-    /// the search, the result says so.
+    /// The last event before a position; the position itself does not count.
     pub(super) fn event_before(&mut self, here: &Position) -> Result<Searched, Error> {
         let known = self.scan.take().filter(|scan| scan.is_of(&self.armed, here));
         let mut scan = match known {

@@ -16,7 +16,7 @@ const MOST: u64 = 1 << 16;
 
 impl Execution {
     /// Goes to the task's last instruction before the current position. If it belongs to a line that
-    /// is a loop, goes on to the line's second
+    /// is a loop, continues to the line's second
     /// instruction, or to the last event within the line.
     pub(crate) fn step_back_over(
         &mut self,
@@ -33,7 +33,7 @@ impl Execution {
         }
         let here = self.at.clone();
         let rsp = self.rsp()?;
-        Ok(match self.to_beginning_of(line, &here, task, rsp)? {
+        Ok(match self.go_to_beginning_of(line, &here, task, rsp)? {
             Some(stop) => stop,
             None => {
                 self.go_to(&here)?;
@@ -43,7 +43,7 @@ impl Execution {
     }
 
     /// None if it is not certain that the steps backwards would end there.
-    fn to_beginning_of(
+    fn go_to_beginning_of(
         &mut self,
         line: &Range<u64>,
         here: &Position,

@@ -1,8 +1,8 @@
 //! The events that a run with [`super::OnHit::Record`] meets, and those of the last search
 //! backwards.
 
+use super::events::{RecordedStop, StopRequests};
 use super::position::Position;
-use super::{RecordedStop, StopRequests};
 
 /// The events of a run.
 #[derive(Debug, Default)]
@@ -56,6 +56,15 @@ impl Found {
     pub(super) fn of(events: Vec<RecordedStop>, from: Position) -> Found {
         Found { events, from: Some(from), is_partial: false }
     }
+}
+
+/// How a search goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Course {
+    Runs,
+    Interrupted,
+    /// The program did not do again what it did before.
+    Lost,
 }
 
 /// What a search backwards found before a position. The next search takes further events from it.
