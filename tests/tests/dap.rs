@@ -332,6 +332,39 @@ fn an_editor_stops_at_writes_and_shows_local_variables() {
     assert_eq!(editor.wait(), 0);
 }
 
+#[test]
+fn data_that_is_written_too_often_is_refused() {
+    let text = "#include <pthread.h>
+volatile long turns;
+static void *run(void *p) {
+    for (long i = 0; i < 1000000; i++) turns = i;
+    return p;
+}
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, run, 0);
+    pthread_join(thread, 0);
+    return 7;
+}
+";
+    let home = Home::new();
+    let program = compiled_text(&home, "often", text, &[]);
+    let found = home.heddle(["explore", "--points", "api", "--json", "--", &program]);
+    let trace = found.report().bugs[0].trace.clone().expect("a trace");
+    let mut editor = Editor::start(&home);
+    editor.body("initialize", json!({ "clientID": "vscode", "adapterID": "heddle" }));
+    editor.body("launch", json!({ "trace": trace, "cwd": home.path() }));
+    editor.event("initialized");
+    editor.body("configurationDone", json!({}));
+    editor.event("stopped");
+    let info = editor.body("dataBreakpointInfo", json!({ "name": "turns" }));
+    assert!(info["dataId"].is_null(), "{info}");
+    let why = "it is written more than 10000 times: use gdb or lldb";
+    assert_eq!(info["description"], why);
+    editor.body("disconnect", json!({}));
+    assert_eq!(editor.wait(), 0);
+}
+
 /// A request about something in the scope that is not the program's.
 fn scope_property(scopes: &Value) -> Value {
     json!({ "variablesReference": scopes["scopes"][1]["variablesReference"], "name": "position" })

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use traces::wire::TaskInfo;
 use traces::{Operation, TaskId, TaskStack, TaskState, Trace};
 
+/// How many writes before and after a position are listed at most: the process stops at each.
+const MOST_WRITES: usize = 10_000;
 /// Frames of the runtime's library are hidden from the user.
 const RUNTIME: &str = "/heddle-runtime-";
 
@@ -228,9 +230,13 @@ impl Inspector {
             Ok(watches) => watches,
             Err(why) => return Ok((evaluated, Err(why))),
         };
-        let history = self.execution.writes_to(&watches)?;
+        let history = self.execution.writes_to(&watches, MOST_WRITES)?;
         if history.cut {
             return Ok((evaluated, Err("interrupted".to_owned())));
+        }
+        if history.has_later {
+            let why = format!("it is written more than {MOST_WRITES} times: use gdb or lldb");
+            return Ok((evaluated, Err(why)));
         }
         let mut contents = history.before.clone();
         let writes = history.writes.iter().map(|write| {

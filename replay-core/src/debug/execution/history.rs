@@ -34,23 +34,28 @@ pub(super) struct LastWrites {
 }
 
 impl Execution {
-    /// All writes of the execution, which is run once and stops at each; the position stays as it is.
-    pub(crate) fn writes_to(&mut self, watches: &[Watch]) -> Result<History, Error> {
+    /// All writes of the execution, which is run once and stops at each, up to `most` before the
+    /// position and as many after it: `has_later` says that there are more. The position stays as it
+    /// is.
+    pub(crate) fn writes_to(&mut self, watches: &[Watch], most: usize) -> Result<History, Error> {
         self.apart(watches, |execution, here| {
             execution.rewind()?;
             let before = execution.all_contents(watches);
-            execution.recorded_events = Recorded::with_limit(Some(usize::MAX));
+            execution.recorded_events = Recorded::with_limit(Some(most));
             // First to the position, then on to the end: what is recorded there comes after it.
             let mut stop = execution.follow(here, OnHit::Record)?;
             let mut events = execution.recorded_events.take();
             let passed = events.len();
-            if !matches!(stop.reason, Reason::End | Reason::Gone(_) | Reason::Interrupted) {
+            let is_over =
+                matches!(stop.reason, Reason::End | Reason::Gone(_) | Reason::Interrupted);
+            if !is_over && stop.reason != Reason::Enough {
                 let last = execution.trace.execution.steps.len() as u64;
                 stop = execution.follow(&Position::end(last), OnHit::Record)?;
             }
             events.append(&mut execution.recorded_events.take());
             let cut = execution.interrupt.take() || stop.reason == Reason::Interrupted;
-            Ok(History { before, writes: writes_of(events), passed, cut, ..History::default() })
+            let (writes, has_later) = (writes_of(events), stop.reason == Reason::Enough);
+            Ok(History { before, writes, passed, has_later, cut, ..History::default() })
         })
     }
 

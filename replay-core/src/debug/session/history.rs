@@ -32,7 +32,7 @@ impl Session<'_> {
         }
         let found = match from {
             None => self.execution.nearest_writes(&watches, PAGE / 2),
-            Some(_) => self.execution.writes_to(&watches),
+            Some(_) => self.execution.writes_to(&watches, usize::MAX),
         };
         Some(found.map(|history| self.history_text(&history, &watches, from)))
     }
