@@ -37,6 +37,7 @@
 mod children;
 mod record;
 mod rules;
+mod start;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -47,43 +48,8 @@ use crate::{
 };
 use record::{Data, Record, Step};
 use serde::{Deserialize, Serialize};
-use traces::{Operation, TaskId};
-
-/// A step that is given.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Given {
-    task: TaskId,
-    data: Data,
-}
-
-impl Given {
-    fn of(step: &Step) -> Given {
-        Given { task: step.event.task, data: step.data.clone() }
-    }
-}
-
-/// What a beginning is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-enum Purpose {
-    /// None of the following.
-    #[default]
-    Any,
-    /// The third last step comes before the last event before another.
-    BeforeLast,
-    /// One more event before the end of the process.
-    BeforeExit,
-    /// The same, where a task never runs that conflicts with the end.
-    WithoutTask,
-    /// An execution that ends with the last step; none if it does not.
-    OnlyExit,
-}
-
-/// The beginning of an execution that continues by default.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Start {
-    steps: Vec<Given>,
-    purpose: Purpose,
-}
+use start::{Purpose, Start};
+use traces::Operation;
 
 /// The search. See the module documentation.
 #[derive(Debug, Clone, Serialize, Deserialize)]

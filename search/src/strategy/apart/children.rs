@@ -2,7 +2,7 @@
 
 use super::record::{Configuration, Course, NextEvent, Record, Step, Turn, contains, count};
 use super::rules::{conflicts, conflicts_in_objects, may_conflict, waits_for};
-use super::{Given, Purpose, Start};
+use super::start::{Given, Purpose, Start};
 use crate::reduction::events::{Event, covers, join};
 use traces::TaskId;
 

@@ -1,7 +1,7 @@
 //! How beginnings are stored: those next to each other have most of their steps in common, and each is
 //! stored as what it adds.
 
-use super::{Given, Purpose, Start};
+use super::start::{Given, Purpose, Start};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 /// The number of steps in common with the beginning before it, its other steps, its purpose.
