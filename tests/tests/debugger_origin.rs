@@ -210,9 +210,10 @@ fn a_value_in_a_register_is_followed() {
     expect(
         &explained,
         &[
-            "Where the pointer came from: 0x0 in rdi",
+            "Where the pointer came from: 0x0",
+            "passed in registers",
             &format!("T1 in step *{read}*struct node *mine = head"),
-            "from head (8 bytes)",
+            "read from head (8 bytes)",
             &format!("T2 in step *{taken}*head = NULL"),
             "the constant 0x0",
             "Where head came from: null",
@@ -278,6 +279,33 @@ fn the_pointer_of_a_call_to_nowhere_is_followed() {
             &["Where the pointer came from: 0x0", "T2 in step *jump.c:6", "the constant 0x0"],
         );
     }
+}
+
+/// A division that faults, whose operand is in memory.
+const DIVISION: &str = "#include <pthread.h>
+volatile long parts = 1, total = 10;
+static void *clear(void *p) { parts = 0; return p; }
+static void *divide(void *p) { total = total / parts; return p; }
+int main(void) {
+    pthread_t one, other;
+    pthread_create(&one, 0, divide, 0);
+    pthread_create(&other, 0, clear, 0);
+    pthread_join(one, 0);
+    pthread_join(other, 0);
+    return 0;
+}
+";
+
+#[test]
+fn a_crash_without_a_wrong_pointer_has_none() {
+    let home = Home::new();
+    let binary = compiled_text(&home, "division", DIVISION, &["-O1"]);
+    let found = home.heddle(["explore", "--json", "--", &binary]);
+    let trace = found.report().bugs[0].trace.clone().expect("a trace");
+    let explained = home.heddle(["explain", "--ascii", "--origin", "parts", &trace]);
+    assert!(explained.stdout.contains("crash: SIGFPE"), "{explained:?}");
+    assert!(!explained.stdout.contains("the pointer"), "{explained:?}");
+    expect(&explained, &["Where parts came from: 0", "T2 in step *division.c:3", "constant 0x0"]);
 }
 
 #[test]

@@ -18,12 +18,14 @@ use crate::report::json_output::{
 use crate::report::style::Style;
 use crate::report::text::quote;
 use replay_core::bisect::{BUDGET, Bisected, classify};
-use replay_core::debug::{Inspector, OriginLine};
+use replay_core::debug::{Inspector, OriginLine, StopInspector};
 use replay_core::runner::{NoReturn, Runner};
 use replay_core::shrink::{self, Proof, Refused, Size};
 use replay_core::symbols::expressions;
 use replay_core::{Error, Target, store};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use traces::{FailureKind, TaskId, Trace};
 
 /// The maximum number of executions per bound while shrinking; limits the waiting time.
@@ -229,18 +231,39 @@ fn origins(
     found: &mut Vec<ValueOrigin>,
 ) -> Result<(), Error> {
     let mut inspector = Inspector::start(target, trace.clone())?;
-    if crashed && let Some((value, lines)) = inspector.pointer_origin()? {
-        let lines = Ok(OriginLine::merged(lines));
-        found.push(ValueOrigin { what: "the pointer".to_owned(), value: Ok(value), lines });
-    }
-    inspector.go_to(trace.execution.steps.len())?;
-    for text in texts {
-        let Ok(expression) = expressions::parse(text) else { continue };
-        let (evaluated, lines) = inspector.origin(&expression, order)?;
-        let lines = lines.map(OriginLine::merged);
-        found.push(ValueOrigin { what: text.clone(), value: evaluated.value, lines });
-    }
-    Ok(())
+    stopping_at_interrupt(inspector.stop(), || {
+        if crashed && let Some((value, lines)) = inspector.pointer_origin()? {
+            let lines = Ok(OriginLine::merged(lines));
+            found.push(ValueOrigin { what: "the pointer".to_owned(), value: Ok(value), lines });
+        }
+        inspector.go_to(trace.execution.steps.len())?;
+        for text in texts {
+            let Ok(expression) = expressions::parse(text) else { continue };
+            let (evaluated, lines) = inspector.origin(&expression, order)?;
+            let lines = lines.map(OriginLine::merged);
+            found.push(ValueOrigin { what: text.clone(), value: evaluated.value, lines });
+        }
+        Ok(())
+    })
+}
+
+/// Runs `work` with an inspector, which stops at the first signal that asks for the end.
+fn stopping_at_interrupt<T>(stop: StopInspector, work: impl FnOnce() -> T) -> T {
+    const TICK: Duration = Duration::from_millis(50);
+    let (interrupted, ended) = (interrupt::flag(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) && !interrupted.load(Ordering::Relaxed) {
+                std::thread::sleep(TICK);
+            }
+            if !ended.load(Ordering::Relaxed) {
+                stop.stop();
+            }
+        });
+        let result = work();
+        ended.store(true, Ordering::Relaxed);
+        result
+    })
 }
 
 fn commands(trace: &Path, passing: Option<&Path>) -> Vec<(String, &'static str)> {

@@ -95,7 +95,7 @@ pub(crate) fn origin_object(origin: &ValueOrigin) -> Value {
 pub(crate) fn copy_object(line: &OriginLine, task: impl Fn(TaskId) -> Value) -> Value {
     let place = line.place.as_ref();
     let (to, from, begins) = match &line.event {
-        OriginEvent::Copied { to, from } => (Some(to), Some(from), None),
+        OriginEvent::Copied { to, from } => (Some(&to.name), Some(&from.name), None),
         OriginEvent::Begins(what) => (None, None, Some(what)),
     };
     value!({

@@ -17,15 +17,24 @@ pub struct OriginLine {
     pub place: Option<OriginPlace>,
 }
 
+/// Where a value is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValuePlace {
+    /// The variable, address or register, with the number of bytes.
+    pub name: String,
+    /// Whether it is a register.
+    pub is_register: bool,
+}
+
 /// What happened to a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OriginEvent {
     /// It was copied between memory or registers.
     Copied {
         /// Where to.
-        to: String,
+        to: ValuePlace,
         /// Where from.
-        from: String,
+        from: ValuePlace,
     },
     /// It begins with this.
     Begins(String),
@@ -53,8 +62,8 @@ impl Execution {
     pub(super) fn describe_origin(&self, origin: &Origin) -> Vec<OriginLine> {
         let copies = origin.hops.iter().map(|hop| OriginLine {
             event: OriginEvent::Copied {
-                to: self.location_text(hop.to),
-                from: self.location_text(hop.from),
+                to: self.value_place(hop.to),
+                from: self.value_place(hop.from),
             },
             place: Some(self.origin_place(&hop.place)),
         });
@@ -63,6 +72,11 @@ impl Execution {
             place: origin.place.as_ref().map(|place| self.origin_place(place)),
         };
         copies.chain([beginning]).collect()
+    }
+
+    fn value_place(&self, location: Location) -> ValuePlace {
+        let is_register = matches!(location, Location::Register { .. });
+        ValuePlace { name: self.location_text(location), is_register }
     }
 
     fn origin_place(&self, place: &Executed) -> OriginPlace {
@@ -108,12 +122,26 @@ impl Execution {
 }
 
 impl OriginLine {
-    /// What happened to the value there, as text.
+    /// What happened to the value there, with the names of registers.
+    pub(super) fn exact_text(&self) -> String {
+        match &self.event {
+            OriginEvent::Copied { to, from } => format!("{} from {}", to.name, from.name),
+            OriginEvent::Begins(what) => what.clone(),
+        }
+    }
+
+    /// What happened to the value there, without the names of registers, which the compiler chooses.
     #[must_use]
     pub fn what(&self) -> String {
-        match &self.event {
-            OriginEvent::Copied { to, from } => format!("{to} from {from}"),
-            OriginEvent::Begins(what) => what.clone(),
+        let (to, from) = match &self.event {
+            OriginEvent::Copied { to, from } => (to, from),
+            OriginEvent::Begins(what) => return what.clone(),
+        };
+        match (to.is_register, from.is_register) {
+            (true, true) => "passed in registers".to_owned(),
+            (true, false) => format!("read from {}", from.name),
+            (false, true) => format!("written to {}", to.name),
+            (false, false) => format!("copied from {} to {}", from.name, to.name),
         }
     }
 

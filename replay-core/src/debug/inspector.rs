@@ -259,16 +259,16 @@ impl Inspector {
     /// # Errors
     /// If the program can no longer be traced.
     pub fn pointer_origin(&mut self) -> Result<Option<(String, Vec<OriginLine>)>, Error> {
-        self.execution.go_to_failure()?;
-        if !self.execution.live().is_faulting() {
+        let stop = self.execution.go_to_failure()?;
+        let is_access = matches!(stop.reason, Reason::Signal(libc::SIGSEGV | libc::SIGBUS));
+        if !is_access || !self.execution.live().is_faulting() {
             return Ok(None);
         }
         let task = self.execution.current();
         let Some(pointer) = self.execution.bad_pointer()? else { return Ok(None) };
-        let at = self.execution.location_text(pointer.location);
         let what = match pointer.address.wrapping_sub(pointer.value) {
-            0 => format!("{:#x} in {at}", pointer.value),
-            _ => format!("{:#x} from {:#x} in {at}", pointer.address, pointer.value),
+            0 => format!("{:#x}", pointer.value),
+            _ => format!("{:#x}, which is {:#x} and an offset", pointer.address, pointer.value),
         };
         let origin = self.execution.origin(pointer.location, task)?;
         Ok(Some((what, self.execution.describe_origin(&origin))))

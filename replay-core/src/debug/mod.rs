@@ -19,7 +19,7 @@ mod protocol;
 mod session;
 
 use crate::{Error, Target};
-pub use described_origin::{OriginEvent, OriginLine, OriginPlace};
+pub use described_origin::{OriginEvent, OriginLine, OriginPlace, ValuePlace};
 use execution::position::Position;
 use execution::{Execution, Reason, Stop};
 pub use inspector::{Evaluated, Inspector, StopInspector, ValueWrite};

@@ -6,6 +6,10 @@ use crate::report::text::clean;
 use replay_core::debug::OriginLine;
 use std::fmt::Write;
 
+/// How many of the copies next to the failure, and of those next to the beginning, are shown.
+const FIRST: usize = 24;
+const LAST: usize = 8;
+
 /// A value at the failure, and where it came from.
 #[derive(Debug)]
 pub struct ValueOrigin {
@@ -32,7 +36,14 @@ pub(super) fn render(origin: &ValueOrigin, describer: &Describer<'_>, style: &St
             return text;
         }
     };
-    for line in lines {
+    let left_out = lines.len().saturating_sub(FIRST + LAST);
+    for (at, line) in lines.iter().enumerate() {
+        if left_out > 0 && at == FIRST {
+            let _ = writeln!(text, "  ... {left_out} more copies");
+        }
+        if (FIRST..FIRST + left_out).contains(&at) {
+            continue;
+        }
         let what = clean(&line.what());
         let Some(place) = &line.place else {
             let _ = writeln!(text, "  {what}");

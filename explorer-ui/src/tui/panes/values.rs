@@ -22,7 +22,7 @@ impl Pane for Values {
     }
 
     fn help(&self) -> &'static str {
-        "shared variables and watched expressions, with their changes and origins"
+        "shared variables, watched expressions, changes, origins"
     }
 
     fn keys(&self) -> &'static [&'static str] {

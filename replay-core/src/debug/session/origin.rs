@@ -85,8 +85,8 @@ fn line_text(line: &OriginLine) -> String {
             place.task,
             place.code(),
             place.position,
-            line.what()
+            line.exact_text()
         ),
-        None => line.what(),
+        None => line.exact_text(),
     }
 }
