@@ -35,8 +35,6 @@ pub struct ValueWrite {
     pub task: TaskId,
     /// The function and line that wrote.
     pub frame: Option<traces::Frame>,
-    /// The first byte that was written, and how many.
-    pub bytes: (u64, u8),
     /// The contents before.
     pub before: u64,
     /// The contents afterwards.
@@ -216,11 +214,8 @@ impl Inspector {
         &mut self,
         expression: &Expression,
         order: &[TaskId],
-    ) -> Result<(Evaluated, Result<Vec<ValueWrite>, String>), Error> {
-        let found = self.execution.locate(expression, order)?;
-        let location = found.location();
-        let evaluated = Evaluated { task: found.task, value: found.value() };
-        let watches = match location {
+    ) -> Result<Result<Vec<ValueWrite>, String>, Error> {
+        let watches = match self.execution.locate(expression, order)?.location() {
             Ok(Location::Memory { address, len }) => watched_pieces(address, len, Access::Write)
                 .ok_or_else(|| format!("{len} bytes are more than can be watched at once")),
             Ok(Location::Register { .. }) => Err("it is in a register, not in memory".to_owned()),
@@ -228,15 +223,15 @@ impl Inspector {
         };
         let watches = match watches {
             Ok(watches) => watches,
-            Err(why) => return Ok((evaluated, Err(why))),
+            Err(why) => return Ok(Err(why)),
         };
         let history = self.execution.writes_to(&watches, MOST_WRITES)?;
         if history.cut {
-            return Ok((evaluated, Err("interrupted".to_owned())));
+            return Ok(Err("interrupted".to_owned()));
         }
         if history.has_later {
             let why = format!("it is written more than {MOST_WRITES} times: use gdb or lldb");
-            return Ok((evaluated, Err(why)));
+            return Ok(Err(why));
         }
         let mut contents = history.before.clone();
         let writes = history.writes.iter().map(|write| {
@@ -245,13 +240,12 @@ impl Inspector {
                 step: write.position.step,
                 task: TaskId(write.task),
                 frame: self.execution.frame_at(write.near),
-                bytes: (write.watch.address, write.watch.len),
                 before: std::mem::replace(&mut contents[part], write.value),
                 after: write.value,
             }
         });
         let writes = writes.collect();
-        Ok((evaluated, Ok(writes)))
+        Ok(Ok(writes))
     }
 
     /// For a failure by an access to memory that is not there: the pointer, and where it came from.

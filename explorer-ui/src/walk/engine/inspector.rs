@@ -138,10 +138,8 @@ impl InspectorThread {
                 report(InspectionResult::Origins(request.step, origins));
             }
             More::Writes => {
-                let writes = expressions.iter().map(|expression| {
-                    let (_, writes) = process.writes(expression, &order_here)?;
-                    Ok(writes)
-                });
+                let writes =
+                    expressions.iter().map(|expression| process.writes(expression, &order_here));
                 let writes = writes.collect::<Result<_, Error>>()?;
                 report(InspectionResult::Writes(request.step, writes));
             }

@@ -3,10 +3,8 @@
 use super::Execution;
 use crate::Error;
 use crate::debug::dataflow::{Location, State};
-use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind, Register};
+use iced_x86::{Instruction, OpKind, Register};
 
-/// The longest instruction.
-const LONGEST: usize = 15;
 /// The size of a pointer.
 const POINTER: u64 = 8;
 
@@ -25,7 +23,8 @@ impl Execution {
     /// program jumped to an address without code, the position becomes that before the jump.
     pub(crate) fn bad_pointer(&mut self) -> Result<Option<BadPointer>, Error> {
         let state = self.state_now()?;
-        if let Some(one) = self.instruction_at(state.rip) {
+        let one = self.instruction_at(state.rip);
+        if !one.is_invalid() {
             return Ok(self.memory_operand(&one, &state));
         }
         let here = self.at.clone();
@@ -33,8 +32,10 @@ impl Execution {
         let jumped = stretch.states.iter().rposition(|before| before.rip != state.rip);
         let Some(last) = jumped.filter(|_| !stretch.is_cut) else { return Ok(None) };
         let jump = stretch.states[last];
-        let Some(one) = self.instruction_at(jump.rip) else { return Ok(None) };
+        let one = self.instruction_at(jump.rip);
         let location = match one.op0_kind() {
+            // A return, and what is no instruction, have no operand.
+            _ if one.op_count() == 0 => None,
             OpKind::Register => {
                 Some(Location::Register { register: one.op0_register(), offset: 0, len: POINTER })
             }
@@ -45,13 +46,6 @@ impl Execution {
         let Some(location) = location else { return Ok(None) };
         self.go_to(&stretch.position(last))?;
         Ok(Some(BadPointer { location, value: state.rip, address: state.rip }))
-    }
-
-    fn instruction_at(&self, address: u64) -> Option<Instruction> {
-        let mut bytes = [0; LONGEST];
-        let len = self.live.read(address, &mut bytes);
-        let one = Decoder::with_ip(64, &bytes[..len], address, DecoderOptions::NONE).decode();
-        (!one.is_invalid()).then_some(one)
     }
 
     /// The register of a memory operand that does not lead to memory.

@@ -16,8 +16,7 @@ const MOST: u64 = 1 << 16;
 
 impl Execution {
     /// Goes to the task's last instruction before the current position. If it belongs to a line that
-    /// is a loop, continues to the line's second
-    /// instruction, or to the last event within the line.
+    /// is a loop, continues to the line's second instruction, or to the last event within the line.
     pub(crate) fn step_back_over(
         &mut self,
         task: u16,

@@ -55,11 +55,7 @@ pub(super) struct Code {
 
 impl Code {
     pub(super) fn at(&mut self, address: u64, execution: &Execution) -> Instruction {
-        *self.known.entry(address).or_insert_with(|| {
-            let mut bytes = [0; LONGEST];
-            let len = execution.live.read(address, &mut bytes);
-            Decoder::with_ip(64, &bytes[..len], address, DecoderOptions::NONE).decode()
-        })
+        *self.known.entry(address).or_insert_with(|| execution.instruction_at(address))
     }
 }
 
@@ -77,6 +73,13 @@ pub(super) fn is_outside_call(one: &Instruction, before: &State, after: &State) 
 }
 
 impl Execution {
+    /// The instruction at an address; an invalid one where there is no code.
+    pub(super) fn instruction_at(&self, address: u64) -> Instruction {
+        let mut bytes = [0; LONGEST];
+        let len = self.live.read(address, &mut bytes);
+        Decoder::with_ip(64, &bytes[..len], address, DecoderOptions::NONE).decode()
+    }
+
     /// Records the instructions of a step, up to a position if there is one.
     pub(super) fn record_step(
         &mut self,
