@@ -309,3 +309,28 @@ fn a_search_can_be_cancelled_and_its_traces_copied() {
         status(&home, &server)["machines"][0]["search"].is_null().then_some(())
     });
 }
+
+#[test]
+fn a_machine_that_leaves_a_search_with_a_waiting_piece_serves_the_next() {
+    if !has_server("a_machine_that_leaves_a_search_with_a_waiting_piece_serves_the_next") {
+        return;
+    }
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &["-DFINE"]);
+    let server = Server::start();
+    let url = server.url();
+    let _worker = worker(&home, &url);
+    for number in 0..4 {
+        let name = format!("long_{number}");
+        let mut search = endless(&home, &server, &name);
+        // The machine has one worker, so that another piece waits.
+        await_some("results of the machine", || {
+            let shown = status(&home, &server);
+            let ran = shown["machines"][0]["executions"].as_u64().unwrap_or_default();
+            (shown["machines"][0]["search"] == name.as_str() && ran > 0).then_some(())
+        });
+        let cancelled = run(home.command(["cluster", "cancel", &url, &name]), BOUND);
+        assert_eq!(cancelled.status, 0, "{cancelled:?}");
+        await_some("the end of the collector", || search.0.try_wait().expect("a child"));
+    }
+}

@@ -62,6 +62,8 @@ impl Carried {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Bundle {
     program: Carried,
+    /// The path by which executions name the program: without symbolic links.
+    loaded: String,
     build_id: String,
     name: Vec<u8>,
     args: Vec<Vec<u8>>,
@@ -123,8 +125,10 @@ impl Bundle {
             }
         };
         let bytes = |text: &OsString| text.as_bytes().to_vec();
+        let loaded = modules.first().map(|program| program.path.clone());
         Ok(Bundle {
             program: Carried::read(&target.program, &target.program)?,
+            loaded: loaded.unwrap_or_else(|| target.program.to_string_lossy().into_owned()),
             build_id: target.build_id.clone(),
             name: bytes(&target.name),
             args: target.args.iter().map(bytes).collect(),
@@ -144,6 +148,9 @@ impl Bundle {
     /// # Errors
     /// If a file cannot be written, or this machine has another C library.
     pub(crate) fn unpack(self, directory: &Path) -> Result<Unpacked, Error> {
+        // Executions name files by their paths without symbolic links.
+        let directory = &fs::canonicalize(directory)
+            .map_err(Error::system(format!("cannot open {}", directory.display())))?;
         let file = self.program.path().file_name().unwrap_or_else(|| OsStr::new("program"));
         let program = directory.join("program").join(file);
         self.program.write(&program)?;
@@ -158,7 +165,7 @@ impl Bundle {
         }
         let mut moved = BTreeMap::new();
         let shown = |path: &Path| path.to_string_lossy().into_owned();
-        moved.insert(shown(self.program.path()), shown(&program));
+        moved.insert(self.loaded, shown(&program));
         let libraries = directory.join("libraries");
         for library in &self.libraries {
             let path = library.path();

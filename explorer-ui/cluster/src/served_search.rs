@@ -80,7 +80,6 @@ impl<'a> Search<'a> {
                 let (pool, to) = (&pool, to.clone());
                 scope.spawn(move || pool.work(number as usize, &to));
             }
-            drop(to);
             let mut places: Vec<Sender<Message>> = Vec::new();
             for place in 0..self.held.len() {
                 let (to, from) = channel();
@@ -91,8 +90,11 @@ impl<'a> Search<'a> {
             scope.spawn(move || self.distribute(&from, &places));
             scope.spawn(|| self.substitute());
             self.keep_leases();
-            // Pieces are returned as they are.
-            pool.recall_all();
+            // Pieces are returned as they are. No worker sends a message about those that it never began.
+            for piece in pool.recall_all() {
+                let _ = to.send(Message::Lost { piece, died: None });
+            }
+            drop(to);
             let end = Instant::now() + Duration::from_secs(2);
             while Instant::now() < end && self.held.iter().any(|held| lock(held).is_some()) {
                 std::thread::sleep(Duration::from_millis(5));
@@ -291,14 +293,11 @@ impl<'a> Search<'a> {
                         break;
                     }
                 }
-                Err(RecvTimeoutError::Timeout) if !self.leave.load(Relaxed) => {}
-                // This machine leaves before the piece was begun.
+                Err(RecvTimeoutError::Timeout) if lock(&self.failed).is_none() => {}
+                // No worker runs the piece any more.
                 Err(_) => {
-                    let waiting = pool.drop_from(place).contains(&place);
-                    if waiting || lock(&self.failed).is_some() {
-                        acknowledge(AckKind::Nak(None));
-                        return;
-                    }
+                    acknowledge(AckKind::Nak(None));
+                    return;
                 }
             }
         }
