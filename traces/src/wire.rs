@@ -149,6 +149,9 @@ pub struct InstrumentationStats {
 pub const UNKNOWN_INSTRUCTION: &str = "instruction ";
 /// What the name of an [`UnknownCall`] begins with if it is a file that executions leave changed.
 pub const LEFT_FILE: &str = "file ";
+/// What the name of an [`UnknownCall`] begins with if it is state that calls of the C library may use at the same
+/// time, although the library does not protect it.
+pub const OVERLAPPING_USE: &str = "overlapping use of ";
 
 /// How many functions with unknown effects can be named.
 pub const UNKNOWN_CALLS: usize = 16;

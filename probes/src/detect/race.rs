@@ -14,6 +14,7 @@ use crate::memory::shared_views::canonical;
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::root::root;
+use crate::state::upcalls;
 use crate::state::world::{on_fiber, world};
 use crate::steps::objects;
 use search::reduction::events::mix;
@@ -323,6 +324,10 @@ extern "C" fn note(_: u64) -> u64 {
 extern "C" fn report(_: u64) -> u64 {
     // SAFETY: as in `conflict`.
     let conflict = unsafe { *RACES.conflict.get() };
+    let is_atomic = conflict.earlier.kind & conflict.later.kind & ATOMIC != 0;
+    if upcalls::get().unordered_uses(conflict.word, is_atomic, conflict.later.site) {
+        return 0;
+    }
     let root = root();
     root.learned.borrow().find(conflict.earlier.site, canonical(conflict.word));
     root.learned.borrow().find(conflict.later.site, canonical(conflict.word));

@@ -47,6 +47,10 @@ impl Upcalls for Runtime {
         freed_memory::block_freed(address, size, site);
     }
 
+    fn unordered_uses(&self, word: u64, excluded: bool, site: u64) -> bool {
+        binary::calls::unordered_uses(word, excluded, site)
+    }
+
     fn state_left(&self) {
         pass::leave_trace();
     }

@@ -46,6 +46,7 @@ mod sockets;
 mod strings;
 pub(crate) mod stub;
 mod targets;
+mod tokens;
 pub(crate) mod trampoline;
 mod variable_arguments;
 mod vector_operand;

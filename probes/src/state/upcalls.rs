@@ -22,6 +22,9 @@ pub(crate) trait Upcalls {
     fn comes_back(&self, before: u32) -> bool;
     /// The block of this size at this address is released by the caller at `site`.
     fn memory_released(&self, address: u64, size: u64, site: u64);
+    /// Two tasks access a word unordered: whether it represents state of the C library that calls use. They are
+    /// reported, by the code before `site`, unless the library protects both (`excluded`).
+    fn unordered_uses(&self, word: u64, excluded: bool, site: u64) -> bool;
     /// The execution changed state that a memory reset does not restore, by no system call.
     fn state_left(&self);
     /// The running task was chosen for something else than its operation ([`Task::alerts`]). After
@@ -56,6 +59,9 @@ impl Upcalls for Unregistered {
         false
     }
     fn memory_released(&self, _: u64, _: u64, _: u64) {}
+    fn unordered_uses(&self, _: u64, _: bool, _: u64) -> bool {
+        false
+    }
     fn state_left(&self) {}
     fn task_alerted(&self, _: Operation, _: u64, _: u64, _: Gate) {}
     fn yields(&self) -> bool {

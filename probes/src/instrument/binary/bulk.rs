@@ -8,7 +8,7 @@
 use crate::detect::access::{Access, is_point, peek};
 use crate::instrument::binary::bulk_functions::{Bulk, Function};
 use crate::instrument::binary::monitored::plain;
-use crate::instrument::binary::strings;
+use crate::instrument::binary::{strings, tokens};
 use crate::schedule::access_points::visit;
 use crate::sys::stops;
 
@@ -87,6 +87,9 @@ pub(super) fn in_pieces(
         Bulk::None => None,
         Bulk::Call { function: Function::String(function), checked } => {
             strings::in_pieces(function, caller, checked, general).then_some(Done::Call)
+        }
+        Bulk::Call { function: Function::Token(function), .. } => {
+            tokens::in_pieces(function, caller, general).then_some(Done::Call)
         }
         Bulk::Call { function, checked } => {
             let len = general[RDX];

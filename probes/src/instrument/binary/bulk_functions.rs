@@ -25,6 +25,7 @@ pub(crate) enum Function {
     /// `memset`.
     Fill,
     String(StringFunction),
+    Token(TokenFunction),
 }
 
 impl Bulk {
@@ -36,10 +37,14 @@ impl Bulk {
             }
             "mempcpy" | "__mempcpy_chk" => Function::Copy { to_end: true },
             "memset" | "__memset_chk" => Function::Fill,
-            name => match StringFunction::named(name) {
-                Some(function) => Function::String(function),
-                None => return Bulk::None,
-            },
+            name => {
+                let string = || StringFunction::named(name).map(Function::String);
+                let token = || TokenFunction::named(name).map(Function::Token);
+                match string().or_else(token) {
+                    Some(function) => function,
+                    None => return Bulk::None,
+                }
+            }
         };
         Bulk::Call { function, checked: name.ends_with("_chk") }
     }
@@ -66,6 +71,28 @@ pub(crate) enum StringFunction {
     Append { most: Most },
     /// `strtol` and its like.
     Number(Number),
+}
+
+/// A function that takes a string apart at the bytes of a set, which is a string, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokenFunction {
+    /// How many bytes at the beginning of a string are (`strspn`), or are not (`strcspn`), in the set.
+    Span { of_set: bool },
+    /// `strpbrk`.
+    FindAny,
+    /// `strtok` and `strtok_r`.
+    Next(Position),
+    /// `strsep`.
+    Separate,
+}
+
+/// Where a function that takes a string apart stores how far it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Position {
+    /// In a variable of the C library.
+    Library,
+    /// Where the third argument points.
+    Third,
 }
 
 /// Whether an argument says how many bytes at most take part.
@@ -127,6 +154,21 @@ impl StringFunction {
                 F::Number(Number::Unsigned)
             }
             "atoi" | "atol" | "atoll" => F::Number(Number::Decimal),
+            _ => return None,
+        })
+    }
+}
+
+impl TokenFunction {
+    fn named(name: &str) -> Option<TokenFunction> {
+        use TokenFunction as F;
+        Some(match name {
+            "strspn" => F::Span { of_set: true },
+            "strcspn" => F::Span { of_set: false },
+            "strpbrk" => F::FindAny,
+            "strtok" => F::Next(Position::Library),
+            "strtok_r" | "__strtok_r" => F::Next(Position::Third),
+            "strsep" => F::Separate,
             _ => return None,
         })
     }

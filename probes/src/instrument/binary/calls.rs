@@ -8,11 +8,12 @@
 use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::catalogue::{Catalogue, Effects};
 use crate::instrument::binary::image::{Image, Listed};
+use crate::instrument::binary::library_states;
 use iced_x86::{Code, Instruction};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::CStr;
-use traces::wire::UNKNOWN_CALLS;
+use traces::wire::{OVERLAPPING_USE, UNKNOWN_CALLS};
 
 /// What a call site needs.
 pub(super) struct Call {
@@ -177,6 +178,16 @@ pub(crate) fn report_unexplored(name: &str, library: &str, site: u64) {
     // Numbers are found by addresses; text of the program is never at so low a one.
     let hash = name.bytes().fold(0u64, |hash, byte| hash.wrapping_mul(31) ^ u64::from(byte));
     report(number(hash % 4096, name, library.to_owned()), site);
+}
+
+/// Tasks access a word unordered: whether it represents uses of state that the library does not protect. They are
+/// reported, unless both exclude each other (`excluded`).
+pub(crate) fn unordered_uses(word: u64, excluded: bool, site: u64) -> bool {
+    let Some(state) = library_states::unprotected_at(word) else { return false };
+    if !excluded {
+        report_unexplored(&format!("{OVERLAPPING_USE}{state}"), "the C library", site);
+    }
+    true
 }
 
 /// Whether there is nothing left to report of a call: `number` is 0, or it was reported.

@@ -208,6 +208,9 @@ impl Catalogue {
             if let Some(operand) = self.hidden(name, effect) {
                 hidden.push(Operand { when, ..operand });
             }
+            if let Some(operand) = unprotected(effect) {
+                effects.operands.push(Operand { when, ..operand });
+            }
         }
         effects.operands.sort_by_key(|operand| operand.writes);
         if !hidden.is_empty() && !library_states::is_safe(name) {
@@ -259,7 +262,11 @@ impl Catalogue {
             Operand { reads: kind.contains('r'), writes: kind.contains('w'), ..NOTHING };
         match access {
             "state" => {
-                if of == "tm" {
+                if of == "strtok"
+                    && let Some(position) = self.token
+                {
+                    (operand.displacement, operand.measure) = (position, Measure::TokenPosition);
+                } else if of == "tm" {
                     (operand.displacement, operand.size) = broken_down_time(self.time);
                 } else if of == "asctime" {
                     (operand.displacement, operand.size) = time_as_text();
@@ -322,6 +329,12 @@ impl Catalogue {
         }
         Some(operand)
     }
+}
+
+/// The use of state that the library does not protect, if an effect is one.
+fn unprotected(effect: &str) -> Option<Operand> {
+    let (name, kind) = effect.strip_prefix("state:")?.rsplit_once(':')?;
+    library_states::unprotected(name, kind.contains('w'), &NOTHING)
 }
 
 /// An operand without an access.

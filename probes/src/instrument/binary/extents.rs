@@ -1,7 +1,7 @@
 //! Arguments of library functions that lead to several ranges of memory: vectors of buffers, messages, the
 //! arguments of a format, the environment.
 
-use crate::detect::access::peek;
+use crate::detect::access::{Access, is_in_company, look, peek};
 use crate::instrument::binary::calls::report_unexplored;
 use crate::instrument::binary::effective_address::address;
 use crate::instrument::binary::operand::{LOWEST, Measure, Operand};
@@ -118,6 +118,16 @@ pub(super) fn several(
         }
         Measure::Slot(number) => open_files::may_share(register(number), each),
         Measure::OwnName => each(world().task().block.get(), 8),
+        Measure::TokenPosition => each(operand.displacement, 8),
+        Measure::Unprotected { excludes } if is_in_company() => look(&Access {
+            address: operand.displacement,
+            size: 8,
+            writes: operand.writes,
+            atomic: excludes,
+            proven: false,
+            site: arguments.site,
+        }),
+        Measure::Unprotected { .. } => {}
         Measure::AllStreams => {
             let mut next = peek(operand.displacement, 8);
             for _ in 0..MOST {

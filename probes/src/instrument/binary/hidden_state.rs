@@ -188,7 +188,7 @@ fn state_name(state: u64) -> &'static str {
     // SAFETY: the C library's variables, which are pointers.
     let standard = unsafe { [(stdin, "stdin"), (stdout, "stdout"), (stderr, "stderr")] };
     let stream = standard.iter().find(|(address, _)| *address == state).map(|(_, name)| *name);
-    let named = LIBRARY_STATES.get(state as usize).map(|(_, words)| *words);
+    let named = LIBRARY_STATES.get(state as usize).map(|(_, words, _)| *words);
     stream.or(named).unwrap_or("a stream")
 }
 

@@ -20,11 +20,12 @@ pub(super) fn catalogue(modules: &[(Image, bool)]) -> Catalogue {
     let handles = observed.any(|(image, _)| handlers.iter().any(|name| image.mentions(name)));
     SYSTEM_CALLS.0.set(real::find(c"syscall", None) as u64);
     let streams = real::find(c"_IO_list_all", None) as u64;
+    TOKEN_POSITION.0.set(passed_on_third(c"strtok").unwrap_or_default());
     Catalogue::new()
         .with_variables(variables(modules))
         .with_deleted_keys(deletes_keys)
         .with_handlers(handles)
-        .with_token(passed_on_third(c"strtok"))
+        .with_token(token_position())
         .with_time(passed_on_third(c"gmtime"))
         .with_streams((streams != 0).then_some(streams))
 }
@@ -42,6 +43,19 @@ pub(crate) fn is_in_syscall(site: u64) -> bool {
     const LONGEST: u64 = 64;
     let start = SYSTEM_CALLS.0.get();
     start != 0 && (start..start + LONGEST).contains(&site)
+}
+
+/// The address of the variable in which `strtok` keeps where it continues; 0 if it is not known.
+struct TokenPosition(Cell<u64>);
+
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for TokenPosition {}
+
+static TOKEN_POSITION: TokenPosition = TokenPosition(Cell::new(0));
+
+/// The address of the variable in which `strtok` keeps where it continues, if it is known.
+pub(super) fn token_position() -> Option<u64> {
+    Some(TOKEN_POSITION.0.get()).filter(|&address| address != 0)
 }
 
 /// Whether the program mentions a function that changes names of threads.

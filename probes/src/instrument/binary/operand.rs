@@ -73,6 +73,10 @@ pub(super) enum Measure {
     Appended { text: u8, most: Option<u8>, wide: bool },
     /// The string to which the variable at the operand leads.
     Continued,
+    /// The variable at the operand in which `strtok` keeps where it continues.
+    TokenPosition,
+    /// No memory: a use of state that the library does not protect, and whether it excludes others that do so.
+    Unprotected { excludes: bool },
     /// The whole heap block at the operand.
     Block,
     /// The stream at the operand, and its open file.
@@ -151,6 +155,11 @@ pub(super) struct Operand {
 impl Operand {
     /// Whether it is state of the library and not memory of the program.
     pub(super) fn is_library_state(&self) -> bool {
+        !matches!(self.measure, Measure::TokenPosition | Measure::Continued)
+            && self.has_no_address()
+    }
+
+    fn has_no_address(&self) -> bool {
         matches!(
             self.measure,
             Measure::Descriptor(_)

@@ -129,7 +129,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     }
     for operand in &probe.operands[..usize::from(probe.count)] {
         let size = match operand.measure {
-            Measure::Element => operand.size,
+            Measure::Element | Measure::Unprotected { excludes: false } => operand.size,
             Measure::Register(number) => registers.general[usize::from(number)],
             Measure::String(number) => match short_text(registers.general[usize::from(number)]) {
                 Some(size) => size,
@@ -446,6 +446,8 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         | Measure::Path
         | Measure::Slot(_)
         | Measure::OwnName
+        | Measure::TokenPosition
+        | Measure::Unprotected { .. }
         | Measure::AllStreams
         | Measure::Hidden { .. }
         | Measure::HiddenKnown

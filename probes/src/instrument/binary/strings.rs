@@ -22,10 +22,10 @@ const RDI: usize = 7;
 const LONGEST: usize = 256;
 
 /// Bytes that the running task reads one after the other, in pieces.
-struct Reader {
+pub(super) struct Reader {
     caller: Caller,
     /// The next byte, and the end of the bytes.
-    at: u64,
+    pub(super) at: u64,
     end: u64,
     /// Whether the bytes end with a zero.
     is_text: bool,
@@ -42,12 +42,12 @@ impl Reader {
     }
 
     /// A string of at most so many bytes.
-    fn text(caller: Caller, at: u64, most: u64) -> Reader {
+    pub(super) fn text(caller: Caller, at: u64, most: u64) -> Reader {
         Reader { is_text: true, ..Reader::bytes(caller, at, most) }
     }
 
     /// The next byte; none at the end. A zero that ends the bytes is one of them.
-    fn next(&mut self) -> Option<u8> {
+    pub(super) fn next(&mut self) -> Option<u8> {
         if self.at >= self.end {
             return None;
         }
@@ -223,7 +223,7 @@ fn find_in_string(mut reader: Reader, byte: u8, what: Found) -> u64 {
 }
 
 /// How many bytes of a string of at most `most` bytes there are now, with the zero.
-fn extent(text: u64, most: u64) -> u64 {
+pub(super) fn extent(text: u64, most: u64) -> u64 {
     // SAFETY: the program is about to read this string; if it is not mapped, this faults as its own read
     // would.
     let len = stops::for_program(|| unsafe {

@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 
 /// An observation that no call makes.
 const NOTHING: u64 = 255;
-/// The tokens of the list that `strtok` takes apart; the first one is taken before the threads begin.
-pub const TOKENS: [u64; 4] = [1, 2, 3, 4];
+/// The list that `strtok` takes apart when the threads begin, and where the next token begins.
+const FIRST_TAKEN: ([u8; 8], usize) = (*b"1\x002,3,4\0", 2);
 /// What the separate file contains.
 pub const FILE_TEXT: &str = "55555555";
 /// The size of the file at the beginning, which contains zeros.
@@ -23,6 +23,8 @@ struct Shared {
     file: Vec<u8>,
     offset: usize,
     variable: u8,
+    tokens: [u8; 8],
+    /// Where the next token begins.
     token: usize,
     mask: u8,
     directory: u8,
@@ -91,7 +93,8 @@ impl Shared {
             file: vec![0; FILE_SIZE],
             offset: 0,
             variable: 0,
-            token: 1,
+            tokens: FIRST_TAKEN.0,
+            token: FIRST_TAKEN.1,
             mask: 0,
             directory: 0,
             events: 0,
@@ -195,8 +198,49 @@ impl Shared {
                 Step::Returns(8)
             }
             Call::WriteOut => Step::Returns(self.text[0]),
+            Call::NextToken => self.token_step(steps, read),
             other => Step::Returns(self.at_once(other)),
         }
+    }
+
+    /// A step of `strtok`, as POSIX describes it and the C library makes it. `read` has where the token begins and
+    /// ends, and whether these are the end of the list.
+    fn token_step(&mut self, steps: u8, read: &mut u64) -> Step {
+        const NONE: u64 = 1 << 16;
+        const LAST: u64 = 1 << 17;
+        let from = |at: usize, tokens: &[u8; 8], is_end: fn(u8) -> bool| {
+            let length = tokens[at..].iter().position(|&byte| is_end(byte));
+            at + length.expect("the list ends with a zero")
+        };
+        let (start, end) = ((*read & 0xff) as usize, (*read >> 8 & 0xff) as usize);
+        match steps {
+            0 => *read = self.token as u64,
+            1 => *read = from(start, &self.tokens, |byte| byte != b',') as u64,
+            2 if self.tokens[start] == 0 => *read |= NONE,
+            3 if *read & NONE != 0 => {
+                self.token = start;
+                return Step::Returns(NOTHING);
+            }
+            3 => *read |= (from(start, &self.tokens, |byte| byte == b',' || byte == 0) as u64) << 8,
+            4 if self.tokens[end] == 0 => *read |= LAST,
+            5 if *read & LAST == 0 => self.tokens[end] = 0,
+            5 | 6 => {
+                self.token = if *read & LAST == 0 { end + 1 } else { end };
+                return Step::Returns(u64::from(self.tokens[start] - b'0'));
+            }
+            _ => {}
+        }
+        Step::More
+    }
+
+    /// The next token when no thread runs.
+    fn rest_token(&self) -> u64 {
+        let (mut shared, mut read) = (self.clone(), 0);
+        let returned = (0..8).find_map(|step| match shared.token_step(step, &mut read) {
+            Step::Returns(value) => Some(value),
+            Step::More => None,
+        });
+        returned.expect("no call has more steps")
     }
 
     /// Executes a call that is one step, and returns what it observes.
@@ -251,11 +295,6 @@ impl Shared {
                 0
             }
             Call::GetVariable => self.variable.into(),
-            Call::NextToken => {
-                let token = TOKENS.get(self.token).copied();
-                self.token += usize::from(token.is_some());
-                token.unwrap_or(NOTHING)
-            }
             Call::Mask(mask) => std::mem::replace(&mut self.mask, mask).into(),
             Call::ChangeDirectory(to) => {
                 self.directory = to;
@@ -317,7 +356,7 @@ impl Shared {
                 bytes.chain([self.offset as u64]).collect()
             }
             Family::Environment => vec![self.variable.into()],
-            Family::Tokens => vec![TOKENS.get(self.token).copied().unwrap_or(NOTHING)],
+            Family::Tokens => vec![self.rest_token()],
             Family::Process => vec![self.mask.into(), self.directory.into()],
             Family::Events => vec![if self.events == 0 { NOTHING } else { self.events }],
             Family::Names => self.names.map(u64::from).to_vec(),

@@ -180,7 +180,7 @@ fn generate(number: usize) -> Function {
     let most = if threads == 2 { 3 } else { 2 };
     let sleeper = (numbers.below(5) == 0).then(|| numbers.below(threads));
     let locks = numbers.below(3) == 0;
-    let threads = (0..threads)
+    let mut threads: Vec<Vec<Statement>> = (0..threads)
         .map(|thread| {
             let count = 1 + numbers.below(most);
             let mut statements: Vec<Statement> = (0..count)
@@ -198,7 +198,17 @@ fn generate(number: usize) -> Function {
             statements
         })
         .collect();
+    lock_many_tokens(&mut threads);
     Function { families, threads }
+}
+
+/// Two calls of `strtok` that overlap have hundreds of classes of interleavings: more calls are made under the mutex.
+fn lock_many_tokens(threads: &mut [Vec<Statement>]) {
+    let calls: Vec<&mut Statement> =
+        threads.iter_mut().flatten().filter(|one| one.call == Call::NextToken).collect();
+    if calls.len() > 2 {
+        calls.into_iter().for_each(|one| one.locked = true);
+    }
 }
 
 /// The most outcomes of a function: each one is an exit status.

@@ -32,7 +32,7 @@ const BEGINNING: &str = r#"
 alignas(64) static char text[24] = "0000000";
 static std::atomic<int> integers[2];
 static int pipe_ends[2], file, event, sources[3], own[3][2];
-static char tokens[] = "1,2,3,4";
+alignas(8) static char tokens[] = "1,2,3,4";
 static char names[2][PATH_MAX];
 static std::list<int> numbers;
 static std::map<int, int> entries;

@@ -16,7 +16,7 @@ use traces::report::{
     Bug, ConditionReport, ConditionResult, Points, PredicateReport, PredicateResult, Report,
     ThroughReport, Verdict,
 };
-use traces::wire::{LEFT_FILE, UNKNOWN_INSTRUCTION};
+use traces::wire::{LEFT_FILE, OVERLAPPING_USE, UNKNOWN_INSTRUCTION};
 use traces::{FailureKind, Module, Site};
 
 impl Search<'_> {
@@ -199,7 +199,7 @@ impl Search<'_> {
             notes: Vec::new(),
             reason,
         };
-        let mut notes = notes(&report, unobserved, delays);
+        let mut notes = notes(&report, unobserved, delays, self.over);
         notes.extend(self.primed);
         notes.extend(disturbance_notes(&disturbances));
         let now = self.began.elapsed().saturating_mul(report.workers).min(used_by_children());
@@ -364,6 +364,13 @@ fn unknown_calls(total: &Counts, target: &Target) -> Vec<String> {
                 place.unwrap_or_default()
             );
         }
+        if let Some(state) = name.strip_prefix(OVERLAPPING_USE) {
+            return format!(
+                "not explored: calls in several threads that use {state} at the same time{}: {library} \
+                 does not protect it; hold a lock around these calls",
+                place.unwrap_or_default()
+            );
+        }
         if let Some(path) = name.strip_prefix(LEFT_FILE) {
             return format!(
                 "not explored: executions without the files of earlier ones: the program leaves `{path}` \
@@ -481,10 +488,11 @@ fn slack_note(slack: u64) -> String {
 /// Notes that limit what the report claims: a search that explored nothing must not look like a
 /// search that found nothing.
 ///
-/// `delays`: whether deadlines were not tried, so that other schedules exist.
-fn notes(report: &Report, mut notes: Vec<String>, delays: bool) -> Vec<String> {
+/// `delays`: whether deadlines were not tried, so that other schedules exist. `over`: whether the search
+/// continued to its end, so that what it did not observe matters also beside failures.
+fn notes(report: &Report, mut notes: Vec<String>, delays: bool, over: bool) -> Vec<String> {
     if report.executions == 0 || !matches!(report.verdict, Verdict::Clean | Verdict::Incomplete) {
-        return Vec::new();
+        return if over && report.verdict == Verdict::Bug { notes } else { Vec::new() };
     }
     let is_cut = "their limit on steps";
     if report.cut > 0 && !report.reason.contains(is_cut) {
