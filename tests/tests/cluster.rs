@@ -334,3 +334,19 @@ fn a_machine_that_leaves_a_search_with_a_waiting_piece_serves_the_next() {
         await_some("the end of the collector", || search.0.try_wait().expect("a child"));
     }
 }
+
+#[test]
+fn a_program_behind_a_symbolic_link_is_searched() {
+    if !has_server("a_program_behind_a_symbolic_link_is_searched") {
+        return;
+    }
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &["-DFINE"]);
+    std::os::unix::fs::symlink(".", home.path().join("link")).expect("a link");
+    let server = Server::start();
+    let url = server.url();
+    let _worker = worker(&home, &url);
+    let options = ["explore", "--json", "--strategy", "random", "--max-executions", "50"];
+    let command = [&options[..], &["--cluster", &url, "--", "link/program"]].concat();
+    assert_eq!(run(home.command(command), BOUND).report().executions, 50);
+}
