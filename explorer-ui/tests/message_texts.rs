@@ -2,9 +2,14 @@
 //! accesses are not observed, and the reasons why a file is not a trace.
 
 use explorer_ui::cli::values;
+use explorer_ui::report::filter::Filter;
+use explorer_ui::tui::tour::PAGES;
+use explorer_ui::tui::{commands, preferences};
 use std::fmt::Debug;
 use traces::file::FileError;
+use traces::memory_change::{MemoryChange, MemoryLocation};
 use traces::points::InstrumentationGap;
+use traces::{FailureKind, Operation};
 
 /// The message that a parser gives for a wrong value.
 fn refused<T: Debug>(text: &str, parse: fn(&str) -> Result<T, String>) -> String {
@@ -50,6 +55,60 @@ fn reasons_why_accesses_are_not_observed() {
         assert!(!text.contains('\n') && !text.ends_with('.'), "{text}");
         assert!(!texts[..at].contains(text), "{text}");
     }
+    insta::assert_snapshot!(texts.join("\n"));
+}
+
+#[test]
+fn names_of_operations_and_failures() {
+    let operations = Operation::ALL.iter().map(|operation| operation.name());
+    let kinds = FailureKind::ALL.iter().map(|kind| kind.name());
+    let all: Vec<&str> = operations.chain(kinds).collect();
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn changes_of_memory() {
+    let all = [
+        MemoryLocation::Program(0x10),
+        MemoryLocation::Heap(0x20),
+        MemoryLocation::Stack { task: 2, below: 0x30 },
+    ];
+    let change = |at| MemoryChange { step: 3, at, bytes: vec![1, 2], name: String::new() };
+    insta::assert_snapshot!(all.map(|at| format!("{}\n", change(at))).concat());
+}
+
+#[test]
+fn commands_of_the_explorer() {
+    let line = |one: &explorer_ui::tui::keys::actions::Described| {
+        assert!(!one.what.contains('\n') && !one.what.ends_with('.'), "{}", one.what);
+        format!("{}: {}\n", one.name, one.what)
+    };
+    insta::assert_snapshot!(commands::all().iter().map(line).collect::<String>());
+}
+
+#[test]
+fn the_tour_of_the_explorer() {
+    let pages: Vec<&str> = PAGES.iter().map(|page| page.text).collect();
+    insta::assert_snapshot!(pages.join("\n"));
+}
+
+#[test]
+fn wrong_filters_of_rows() {
+    let refused = |text| Filter::parse(text).err().expect(text);
+    insta::assert_snapshot!(["t:", "\"open", "op:"].map(|text| refused(text) + "\n").concat());
+}
+
+#[test]
+fn wrong_lines_of_the_file_of_keys() {
+    let files = [
+        "theme = 3\n",
+        "keys = 3\n",
+        "[keys]\nforward = [\"hyper-x\"]\nback = 3\nquit = [3]\n",
+        "[keys]\nforward = [\"x\"]\nexplain = [\"x\"]\n",
+    ];
+    let lines: Vec<String> =
+        files.iter().flat_map(|file| preferences::read(file, "ui.toml").1).collect();
+    insta::assert_snapshot!(lines.join("\n"));
 }
 
 #[test]
