@@ -100,7 +100,9 @@ fn visit(root: &Path, directory: &Path, texts: &mut String) {
         } else if file.starts_with("tests/bad-input/") || GENERATED_PAGES.contains(&&*file) {
             add(texts, &text);
         } else if TABLES.contains(&&*file) {
-            text.lines().filter(|line| line.starts_with("message")).for_each(|line| add(texts, line));
+            text.lines()
+                .filter(|line| line.starts_with("message"))
+                .for_each(|line| add(texts, line));
         } else if file == "README.md" || file.starts_with("docs/guide/") {
             add_outputs(&text, texts);
         }
@@ -110,7 +112,9 @@ fn visit(root: &Path, directory: &Path, texts: &mut String) {
 /// Whether a source file contains only test code.
 fn is_test_file(file: &str) -> bool {
     let of_tests = file.starts_with("tests/tests/") || file.contains("/src/simulation/");
-    of_tests || file.ends_with("/tests.rs") || (file.contains("/tests/") && !file.starts_with("tests/"))
+    of_tests
+        || file.ends_with("/tests.rs")
+        || (file.contains("/tests/") && !file.starts_with("tests/"))
 }
 
 fn add(texts: &mut String, text: &str) {
@@ -125,8 +129,11 @@ fn add_outputs(page: &str, texts: &mut String) {
         if !line.trim_start().starts_with("<!-- run:") {
             continue;
         }
-        let block: Vec<&str> =
-            lines.by_ref().skip(1).take_while(|line| !line.trim_start().starts_with("```")).collect();
+        let block: Vec<&str> = lines
+            .by_ref()
+            .skip(1)
+            .take_while(|line| !line.trim_start().starts_with("```"))
+            .collect();
         add(texts, &block.join("\n"));
     }
 }
