@@ -94,7 +94,7 @@ fn the_tour_of_the_explorer() {
 
 #[test]
 fn wrong_filters_of_rows() {
-    let refused = |text| Filter::parse(text).err().expect(text);
+    let refused = |text| Filter::parse(text).map(drop).expect_err(text);
     insta::assert_snapshot!(["t:", "\"open", "op:"].map(|text| refused(text) + "\n").concat());
 }
 
@@ -123,4 +123,46 @@ fn reasons_why_a_file_is_no_trace() {
         FileError::TooLarge("5000000 steps, at most 4194304".to_owned()),
     ];
     insta::assert_snapshot!(all.map(|error| format!("{error}\n")).concat());
+}
+
+#[test]
+fn kinds_of_bugs_and_their_meaning() {
+    use replay_core::bisect::Kind;
+    let all = [
+        Kind::Atomicity,
+        Kind::Order,
+        Kind::LockOrder,
+        Kind::SelfDeadlock,
+        Kind::LostWakeup,
+        Kind::SpuriousWakeup,
+        Kind::StolenWakeup,
+        Kind::Publication,
+        Kind::Aba,
+        Kind::Livelock,
+        Kind::Always,
+        Kind::NonePasses,
+        Kind::NotClassified,
+    ];
+    insta::assert_snapshot!(all.map(|kind| format!("{kind}: {}\n", kind.meaning())).concat());
+}
+
+#[test]
+fn points_of_no_return() {
+    use explorer_ui::report::verdict::no_return;
+    use replay_core::runner::{NoReturn, Prospect};
+    let found = |lost_after, executions, failing, complete| {
+        let before = Prospect { executions, failing, complete };
+        no_return(
+            &NoReturn { lost_after, before: Some(before), passes_after: Some(lost_after - 1) },
+            9,
+        )
+    };
+    let all = [
+        found(1, 1, 0, true),
+        found(1, 5, 2, true),
+        found(4, 5, 2, true),
+        found(4, 1, 0, true),
+        found(4, 5, 2, false),
+    ];
+    insta::assert_snapshot!(all.join("\n"));
 }

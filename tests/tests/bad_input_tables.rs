@@ -148,4 +148,4 @@ macro_rules! tables {
     };
 }
 
-tables! { command_line configuration programs requests predicates resumed traces debugger }
+tables! { machine command_line configuration programs requests predicates resumed traces debugger }
