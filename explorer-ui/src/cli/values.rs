@@ -202,6 +202,22 @@ pub fn priming(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| "not a number of runs; give 0 or more".into())
 }
 
+/// The maximum number of spurious wake-ups of each thread.
+///
+/// # Errors
+/// If the text is not such a number.
+pub fn wakeups(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "not a number of wake-ups; give 0 or more".into())
+}
+
+/// The maximum number of freed blocks that come back at their old addresses.
+///
+/// # Errors
+/// If the text is not such a number.
+pub fn blocks(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "not a number of freed blocks; give 0 or more".into())
+}
+
 /// The maximum number of executions of a search; 0 for no limit.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 
 mod library_functions;
 mod messages;
+mod untested;
 
 use explorer_ui::cli::arguments::Cli;
 use std::fs;
@@ -44,6 +45,36 @@ fn library_function_list() {
 fn message_list() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     check("messages.md", &messages::markdown(&root));
+}
+
+/// The list only gets shorter: `HEDDLE_UPDATE_UNTESTED=1` deletes the messages that a test expects now
+/// or that no longer exist, and adds none. A new message needs a test.
+#[test]
+fn untested_messages() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let path = root.join("explorer-ui/tests/generated_docs/untested.txt");
+    let found = untested::untested(&root);
+    let listed = fs::read_to_string(&path).expect("the list of messages without a test");
+    let listed: Vec<&str> = listed.lines().collect();
+    let new: Vec<&str> = found.iter().map(String::as_str).filter(|m| !listed.contains(m)).collect();
+    let is_found = |line: &&str| found.iter().any(|message| message == line);
+    let (left, tested): (Vec<&str>, Vec<&str>) = listed.iter().copied().partition(is_found);
+    if !tested.is_empty() && std::env::var_os("HEDDLE_UPDATE_UNTESTED").is_some() {
+        let text: String = left.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(&path, text).expect("the list is writable");
+    } else {
+        assert!(
+            tested.is_empty(),
+            "tests expect these messages now, or they no longer exist; delete them from untested.txt \
+             (HEDDLE_UPDATE_UNTESTED=1 does so):\n{}",
+            tested.join("\n")
+        );
+    }
+    assert!(
+        new.is_empty(),
+        "no test expects these messages: add a case to tests/bad-input, or another test:\n{}",
+        new.join("\n")
+    );
 }
 
 #[test]

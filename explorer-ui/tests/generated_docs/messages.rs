@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates whose messages reach a user.
-const CRATES: [&str; 5] = ["traces", "search", "probes", "replay-core", "explorer-ui"];
+const CRATES: [&str; 6] =
+    ["traces", "search", "probes", "replay-core", "explorer-ui", "explorer-ui/cluster"];
 
 /// Functions and macros whose arguments no user reads: internal errors and constants of the build.
 const INTERNAL: [&str; 21] = [
@@ -37,6 +38,34 @@ const INTERNAL: [&str; 21] = [
 /// Longer texts are scripts and templates, not messages.
 const MAX_LINES: usize = 4;
 
+/// The messages of a source file.
+pub(crate) struct FileMessages {
+    /// The file, relative to the workspace.
+    pub(crate) file: String,
+    /// Each message once, on one line.
+    pub(crate) messages: Vec<String>,
+}
+
+/// The messages of every source file that has some.
+pub(crate) fn by_file(root: &Path) -> Vec<FileMessages> {
+    let mut all = Vec::new();
+    for name in CRATES {
+        let mut files = Vec::new();
+        source_files(&root.join(name).join("src"), &mut files);
+        files.sort();
+        for path in files {
+            let source = fs::read_to_string(&path).expect("a source file");
+            let mut messages = Vec::new();
+            collect(source.parse().expect("valid Rust"), &mut messages);
+            if !messages.is_empty() {
+                let file = path.strip_prefix(root).expect("a file of the workspace");
+                all.push(FileMessages { file: file.display().to_string(), messages });
+            }
+        }
+    }
+    all
+}
+
 /// The list of messages as Markdown, grouped by source file.
 pub(crate) fn markdown(root: &Path) -> String {
     let mut text = String::from(
@@ -44,23 +73,13 @@ pub(crate) fn markdown(root: &Path) -> String {
          Generated from the source code: every text that the program can print, apart from the help\n\
          (see [commands.md](commands.md)). `{}` stands for a value.\n",
     );
-    for name in CRATES {
-        let mut files = Vec::new();
-        source_files(&root.join(name).join("src"), &mut files);
-        files.sort();
-        for file in files {
-            let source = fs::read_to_string(&file).expect("a source file");
-            let tokens: TokenStream = source.parse().expect("valid Rust");
-            let mut messages = Vec::new();
-            collect(tokens, &mut messages);
-            if messages.is_empty() {
-                continue;
-            }
-            let path = file.strip_prefix(root).expect("a file of the workspace");
-            text += &format!("\n## {}\n\n", path.display());
-            for message in messages {
-                text += &format!("* {message}\n");
-            }
+    for FileMessages { file, messages } in by_file(root) {
+        text += &format!("\n## {file}\n\n");
+        for message in messages {
+            // A code span keeps Markdown from changing the text.
+            let fence = if message.contains('`') { "``" } else { "`" };
+            let space = if message.contains('`') { " " } else { "" };
+            text += &format!("* {fence}{space}{message}{space}{fence}\n");
         }
     }
     text
@@ -118,7 +137,7 @@ fn collect(tokens: TokenStream, messages: &mut Vec<String>) {
 }
 
 /// Whether an attribute is `[cfg(test)]` or a condition that contains `test`.
-fn is_test(attribute: &Group) -> bool {
+pub(crate) fn is_test(attribute: &Group) -> bool {
     let text = attribute.stream().to_string();
     text.starts_with("cfg") && text.contains("test")
 }
@@ -136,19 +155,25 @@ fn skip_item(tokens: &mut impl Iterator<Item = TokenTree>) {
 
 /// The text of a string literal on one line, if it contains a phrase.
 fn message(literal: &Literal) -> Option<String> {
-    let source = literal.to_string();
-    let text = source.trim_start_matches(['b', 'c', 'r']).trim_matches('#');
-    let text = text.strip_prefix('"')?.strip_suffix('"')?;
-    let text = join_continued_lines(text).replace("\\n", "\n").replace("\\\"", "\"");
+    let text = text(literal)?;
     let text = text.trim_matches(['\n', '\0', ' ']);
     if text.lines().count() > MAX_LINES || !has_phrase(text) {
         return None;
     }
-    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // A code span keeps Markdown from changing the text.
-    let fence = if one_line.contains('`') { "``" } else { "`" };
-    let space = if one_line.contains('`') { " " } else { "" };
-    Some(format!("{fence}{space}{one_line}{space}{fence}"))
+    Some(on_one_line(text))
+}
+
+/// The text of a string literal.
+pub(crate) fn text(literal: &Literal) -> Option<String> {
+    let source = literal.to_string();
+    let text = source.trim_start_matches(['b', 'c', 'r']).trim_matches('#');
+    let text = text.strip_prefix('"')?.strip_suffix('"')?;
+    Some(join_continued_lines(text).replace("\\n", "\n").replace("\\\"", "\""))
+}
+
+/// A text with one space in place of each sequence of spaces and line ends.
+pub(crate) fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Joins the lines that a backslash continues, as the compiler does.

@@ -140,9 +140,23 @@ mod tests {
         assert_eq!(of(3 << 8), Ending::own("it exited with status 3"));
         assert_eq!(of(11 | 0x80), Ending::own("it was killed by signal 11 (SIGSEGV)"));
         assert!(of(9).from_outside && of(15).from_outside);
-        assert!(of(15).how.contains("signal 15 (SIGTERM) from outside"), "{:?}", of(15));
-        assert!(of(24).how.contains("ulimit -t"), "{:?}", of(24));
-        assert!(!Ending::of(9, true, &now).from_outside);
+        assert_eq!(of(15).how, "signal 15 (SIGTERM) from outside of the program ended it");
+        assert_eq!(of(24).how, "it used up its processor time: raise the limit (ulimit -t)");
+        assert_eq!(
+            of(25).how,
+            "it wrote a file beyond the limit on file size: raise the limit (ulimit -f)"
+        );
+        if KillerCounts::now() == now {
+            assert_eq!(
+                of(9).how,
+                "SIGKILL from outside of the program ended it: another process, or a limit of the \
+                 system, sent the signal"
+            );
+        }
+        assert_eq!(
+            Ending::of(9, true, &now),
+            Ending::own("it did not react to the signal that ends a spinning task")
+        );
     }
 
     #[test]
@@ -164,9 +178,17 @@ mod tests {
         let before = counts(Some(1), Some(4));
         assert_eq!(before.more_than(&before), None);
         let group = counts(Some(2), Some(5)).more_than(&before).expect("a kill");
-        assert!(group.contains("control group"), "{group}");
+        assert_eq!(
+            group,
+            "the out-of-memory killer, at the memory limit of the control group (raise that limit, or \
+             use fewer --workers or a smaller --max-memory),"
+        );
         let system = counts(Some(1), Some(5)).more_than(&before).expect("a kill");
-        assert!(system.contains("machine"), "{system}");
+        assert_eq!(
+            system,
+            "the out-of-memory killer, because the machine had no memory left (use fewer --workers or a \
+             smaller --max-memory),"
+        );
         assert_eq!(counts(None, None).more_than(&counts(None, None)), None);
     }
 }

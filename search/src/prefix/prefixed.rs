@@ -355,6 +355,55 @@ mod tests {
         assert_eq!(execution(&mut strategy, 1, 3), Some(Ok("100011".into())));
     }
 
+    /// The divergence of the first execution that begins with these choices, of two tasks that each
+    /// execute one step with `outcomes` outcomes.
+    fn divergence(prefix: Vec<Choice>, outcomes: Option<u32>) -> Option<(u64, String)> {
+        let mut strategy = Prefixed::new(prefix, AnyStrategy::Default(NonPreemptive));
+        assert!(strategy.begin(1));
+        let enabled = [TaskId(0), TaskId(1)];
+        for step in 0..2 {
+            let view = View {
+                step,
+                running: None,
+                yielded: false,
+                site: 0,
+                enabled: &enabled,
+                operations: &[Operation::Signal; 2],
+                digest: enabled::digest(enabled),
+                expiries: &[],
+                gave_way: false,
+                tasks: &[],
+            };
+            if let Decision::GiveUp(GiveUp::Diverged(Divergence { step, what })) =
+                strategy.choose(&view)
+            {
+                return Some((step, what));
+            }
+            if let Some(outcomes) = outcomes {
+                strategy.choose_data(outcomes);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_prefix_that_does_not_fit_says_why() {
+        let two = Choice::Data { taken: 1, of: 2 };
+        let of = |prefix: &[Choice], outcomes| divergence(prefix.to_vec(), outcomes);
+        let task = |task| Choice::Task(TaskId(task));
+        let at = |step, what: &str| Some((step, what.to_owned()));
+        assert_eq!(of(&[task(0), two, task(1)], Some(2)), None);
+        assert_eq!(of(&[task(7)], None), at(0, "T7 must run here, but is not enabled"));
+        assert_eq!(
+            of(&[task(0), two], None),
+            at(1, "the previous step must make a data choice among 2 outcomes, but made none")
+        );
+        assert_eq!(
+            of(&[task(0), task(1)], Some(3)),
+            at(0, "a data choice among 3 outcomes that the prefix does not have")
+        );
+    }
+
     #[test]
     fn a_search_covers_the_rest_and_counts_preemptions_from_there() {
         let all = |bound| {

@@ -181,11 +181,16 @@ mod tests {
         })
     }
 
-    fn diverged_at(decision: Decision) -> Option<u64> {
+    /// The step of the divergence, and what differs there.
+    fn diverged_at(decision: Decision) -> Option<(u64, String)> {
         match decision {
-            Decision::GiveUp(GiveUp::Diverged(divergence)) => Some(divergence.step),
+            Decision::GiveUp(GiveUp::Diverged(Divergence { step, what })) => Some((step, what)),
             _ => None,
         }
+    }
+
+    fn at(step: u64, what: &str) -> Option<(u64, String)> {
+        Some((step, what.to_owned()))
     }
 
     fn task(task: u16) -> Choice {
@@ -212,20 +217,38 @@ mod tests {
         let mut follow = Follow::new(vec![task(0), task(0)], vec![expected; 2]);
         follow.begin(1);
         assert_eq!(choose(&mut follow, 0, Operation::Lock), Decision::Task(TaskId(0)));
-        assert_eq!(diverged_at(choose(&mut follow, 1, Operation::Unlock)), Some(1));
+        assert_eq!(
+            diverged_at(choose(&mut follow, 1, Operation::Unlock)),
+            at(1, "T0 executed `lock` in the recording, but its next operation is now `unlock`")
+        );
 
         follow.begin(2);
         choose(&mut follow, 0, Operation::Lock);
         choose(&mut follow, 1, Operation::Lock);
-        assert_eq!(diverged_at(choose(&mut follow, 2, Operation::Lock)), Some(2));
+        assert_eq!(
+            diverged_at(choose(&mut follow, 2, Operation::Lock)),
+            at(2, "the recording ends here, but the program continues")
+        );
 
         let other = (Operation::Lock.code(), enabled::digest([TaskId(0)]));
         let mut follow = Follow::new(vec![task(0)], vec![other]);
         follow.begin(1);
-        assert_eq!(diverged_at(choose(&mut follow, 0, Operation::Lock)), Some(0));
+        assert_eq!(
+            diverged_at(choose(&mut follow, 0, Operation::Lock)),
+            at(0, "the recording has other enabled tasks than now (T0 T1)")
+        );
         let mut follow = Follow::new(vec![task(5)], Vec::new());
         follow.begin(1);
-        assert_eq!(diverged_at(choose(&mut follow, 0, Operation::Lock)), Some(0));
+        assert_eq!(
+            diverged_at(choose(&mut follow, 0, Operation::Lock)),
+            at(0, "T5 ran in the recording, but is not enabled now")
+        );
+        let mut follow = Follow::new(vec![Choice::Data { taken: 0, of: 2 }], Vec::new());
+        follow.begin(1);
+        assert_eq!(
+            diverged_at(choose(&mut follow, 0, Operation::Lock)),
+            at(0, "the recorded step made a data choice; this one did not")
+        );
     }
 
     #[test]
@@ -237,6 +260,23 @@ mod tests {
         assert_eq!(follow.choose_data(2), 1);
         choose(&mut follow, 1, Operation::Signal);
         assert_eq!(follow.choose_data(3), 0);
-        assert_eq!(diverged_at(choose(&mut follow, 2, Operation::Signal)), Some(1));
+        assert_eq!(
+            diverged_at(choose(&mut follow, 2, Operation::Signal)),
+            at(1, "a data choice among 3 outcomes that the recording does not have")
+        );
+    }
+
+    #[test]
+    fn an_execution_that_ends_early_differs_at_its_end() {
+        let expected = (Operation::Lock.code(), enabled::digest(TASKS));
+        let mut follow = Follow::new(vec![task(0); 3], vec![expected; 3]);
+        follow.begin(1);
+        choose(&mut follow, 0, Operation::Lock);
+        let ended = follow.divergence_at_end(1).expect("two steps are missing");
+        assert_eq!(
+            (ended.step, ended.what.as_str()),
+            (1, "the program ended here; the recording continues to step 3")
+        );
+        assert!(follow.divergence_at_end(3).is_none());
     }
 }

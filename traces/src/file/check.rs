@@ -66,7 +66,7 @@ fn changes(changes: &[MemoryChange]) -> Result<(), FileError> {
     }
     for (index, change) in changes.iter().enumerate() {
         if change.step == 0 {
-            return Err(Part("change of memory", index).wrong("belongs to no step"));
+            return Err(Part("change of memory", index).wrong("names no step"));
         }
         if change.bytes.len() > memory_change::MOST {
             return large(format!("{} bytes of memory changed at once", change.bytes.len()));
@@ -120,10 +120,10 @@ fn numbers(execution: &Execution, bounds: &Bounds) -> Result<(), FileError> {
     for (index, choice) in execution.data.iter().enumerate() {
         let what = Part("data choice", index);
         if choice.step < last || choice.step >= steps {
-            return Err(what.wrong("belongs to no step, or not here"));
+            return Err(what.wrong("names no step, or one before its predecessor's"));
         }
         if choice.taken >= choice.of || choice.of < 2 {
-            return Err(what.wrong("was none, or took what there was not"));
+            return Err(what.wrong("has fewer than 2 outcomes, or a number beyond them"));
         }
         last = choice.step;
     }
@@ -132,7 +132,7 @@ fn numbers(execution: &Execution, bounds: &Bounds) -> Result<(), FileError> {
         let what = Part("change of the enabled set", index);
         // A change after the last step describes the tasks that are enabled at the end.
         if change.step < last || change.step > steps {
-            return Err(what.wrong("belongs to no step, or not here"));
+            return Err(what.wrong("names no step, or one before its predecessor's"));
         }
         bounds.task(change.task, what)?;
         last = change.step;
@@ -141,7 +141,7 @@ fn numbers(execution: &Execution, bounds: &Bounds) -> Result<(), FileError> {
     for (index, note) in execution.deadlines.iter().enumerate() {
         let what = Part("deadline", index);
         if note.step < next || note.step >= steps {
-            return Err(what.wrong("belongs to no step, or not here"));
+            return Err(what.wrong("names no step, or one before its predecessor's"));
         }
         note.late.map_or(Ok(()), |(task, _)| bounds.task(task, what))?;
         next = note.step + 1;

@@ -20,11 +20,11 @@ pub struct ProgramArgs {
     pub max_memory: Option<u64>,
     /// Maximum spurious wake-ups of each thread, which POSIX allows for every wait on a condition
     /// variable, and Linux for futexes [0; without a number 1]
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "1", value_name = "N")]
+    #[arg(long, value_parser = crate::cli::values::wakeups, num_args = 0..=1, require_equals = true, default_missing_value = "1", value_name = "N")]
     pub spurious: Option<u32>,
     /// How many freed blocks may come back at their old addresses in one execution, where addresses of
     /// freed blocks are compared: failures by ABA [1]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_parser = crate::cli::values::blocks, value_name = "N", allow_negative_numbers = true)]
     pub reuse: Option<u32>,
     /// How late a step may be by its thread's clock (500ms, 1s, 5m; inf for any delay): sleeps, time
     /// limits and timers expire in the order of their deadlines, but for that much [1s]

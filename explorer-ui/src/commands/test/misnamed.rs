@@ -12,12 +12,13 @@ use std::sync::atomic::AtomicBool;
 
 /// Tools, the first words of their arguments with which they run tests (none: any), and what to
 /// run instead.
-const TOOLS: [(&str, &[&str], &str); 3] = [
+const TOOLS: [(&str, &[&str], &str); 4] = [
     (
         "cargo",
-        &["test", "t", "nextest", "run", "r", "bench"],
+        &["test", "t", "nextest", "bench"],
         "run `cargo heddle test`, or name the program that `cargo test --no-run` prints",
     ),
+    ("cargo", &["run", "r"], "run `cargo heddle run`, or name the program below target/"),
     ("ctest", &[], "run `heddle test` on the build directory"),
     ("meson", &["test"], "run `heddle test` on the build directory"),
 ];
@@ -89,6 +90,8 @@ mod tests {
             let problem = check(refused).expect_err(refused).to_string();
             assert!(problem.contains("heddle test"), "{problem}");
         }
+        let run = check("cargo run").expect_err("another process").to_string();
+        assert!(run.contains("`cargo heddle run`"), "{run}");
         for taken in ["cargo build", "cargo", "./test", "meson setup b", "/bin/true --exact x"] {
             assert!(check(taken).is_ok(), "{taken}");
         }

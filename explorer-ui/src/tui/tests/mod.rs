@@ -99,6 +99,71 @@ fn help_and_palette_hold_every_action() {
     assert_eq!(model.mode, Mode::Normal);
 }
 
+/// The help on a screen that is large enough for all of it: groups, keys, signs.
+#[test]
+fn the_whole_help() {
+    let model = model(samples::deadlock(), 120, 40);
+    let lines = render::overlay::help_lines(&model);
+    let line = |parts: Vec<(String, _)>| parts.into_iter().map(|part| part.0).collect::<String>();
+    let text: Vec<String> = lines.into_iter().map(line).collect();
+    insta::assert_snapshot!(text.join("\n"));
+}
+
+/// The labels of all prompts, and their answers to a text that names nothing here.
+#[test]
+fn answers_to_wrong_texts() {
+    let mut seen = String::new();
+    for (name, text) in [
+        ("go-to", "x"),
+        ("go-to", "9 9 9"),
+        ("search", "t :"),
+        ("search", "n o t h i n g"),
+        ("search-back", "n o t h i n g"),
+        ("filter", "t :"),
+        ("filter", "n o t h i n g"),
+        ("until-object", "n o t h i n g"),
+        ("until-line", "x"),
+        ("until-line", "9 9"),
+        ("watch-expression", "( ("),
+        ("pick-task", "x"),
+        ("note", "x"),
+        ("make-happen", "x"),
+    ] {
+        let mut model = model(samples::deadlock(), 120, 40);
+        let Some(one) = crate::tui::commands::all().iter().find(|one| one.name == name) else {
+            seen.push_str(&format!("no command {name}\n"));
+            continue;
+        };
+        keys(&mut model, one.keys[0]);
+        let label = match &model.mode {
+            Mode::Prompt(question, _) => question.label(),
+            _ => "no prompt",
+        };
+        keys(&mut model, text);
+        keys(&mut model, "enter");
+        let message = model.message.as_ref().map_or("", |message| message.text.as_str());
+        seen.push_str(&format!("{label}: {}\n  {message}\n", text.replace(' ', "")));
+    }
+    insta::assert_snapshot!(seen);
+}
+
+/// The dialog that starts a search, for a strategy with a bound and one without.
+#[test]
+fn the_dialog_of_a_search_says_what_a_bound_is() {
+    let mut model = model(samples::deadlock(), 120, 40);
+    keys(&mut model, "h");
+    let mut seen = String::new();
+    for pressed in ["2", "left", "left", "left", "down", "down", "down", "down", "down", "down"] {
+        keys(&mut model, pressed);
+        let screen = screen(&model);
+        let bound =
+            screen.lines().filter(|line| line.contains("bound") || line.contains("at most"));
+        let bound: Vec<&str> = bound.map(|line| line.trim_matches(['│', ' '])).collect();
+        seen.push_str(&format!("{pressed}: {}\n", bound.join(" / ")));
+    }
+    insta::assert_snapshot!(seen);
+}
+
 /// The footer's message after each command, at the first and the last step of a schedule that fails
 /// and of one that passes.
 #[test]

@@ -215,7 +215,12 @@ pub(super) fn difference(before: &Trace, now: &Trace) -> Option<(u64, String)> {
         }
         let site = |execution: &traces::Execution, site: traces::Site| {
             let module = execution.modules.get(usize::from(site.module));
-            (module.map(|module| module.path.clone()), site.offset)
+            // A copy of the recorded build under another name has the same code.
+            let file = module.map(|module| match module.build_id.as_str() {
+                "" => module.path.clone(),
+                build => build.to_owned(),
+            });
+            (file, site.offset)
         };
         if site(was, a.site) != site(is, b.site) {
             return say(format!(
@@ -252,5 +257,106 @@ pub(super) fn difference(before: &Trace, now: &Trace) -> Option<(u64, String)> {
         (a, b) if a == b => None,
         (_, Some((kind, signature))) => Some((end, format!("it ended with {kind} ({signature})"))),
         (_, None) => Some((end, "it ended without a failure".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traces::{EnabledChange, Failure, FailureKind, Module, Object, ObjectKind, ObjectLocation};
+    use traces::{Operation, Site, Step, TaskId};
+
+    /// A thread locks two mutexes.
+    fn recording() -> Trace {
+        let site = |offset| Site { module: 0, offset };
+        let step = |object, offset| Step {
+            task: TaskId(0),
+            operation: Operation::Lock,
+            object: Some(object),
+            site: site(offset),
+            value: 0,
+        };
+        let mutex = |name: &str, offset| Object {
+            kind: ObjectKind::Mutex,
+            place: ObjectLocation::Static(site(offset)),
+            name: name.to_owned(),
+        };
+        let mut trace = Trace::default();
+        let execution = &mut trace.execution;
+        execution.tasks = vec![Default::default(); 2];
+        execution.modules =
+            vec![Module { path: "/bin/program".to_owned(), build_id: "ab".to_owned() }];
+        execution.objects = vec![mutex("one", 8), mutex("two", 16)];
+        execution.steps = vec![step(0, 100), step(1, 200)];
+        execution.enabled = vec![EnabledChange { step: 0, task: TaskId(0), enabled: true }];
+        trace
+    }
+
+    fn failure() -> Option<Failure> {
+        Some(Failure {
+            kind: FailureKind::Crash,
+            signature: "crash in f".to_owned(),
+            message: String::new(),
+            task: None,
+            site: None,
+            place: String::new(),
+            waits: Vec::new(),
+            stacks: Vec::new(),
+            past: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn the_first_difference_is_named_with_its_step() {
+        type Change = fn(&mut Trace);
+        let cases: [(Change, u64, &str); 8] = [
+            (
+                |now| now.execution.steps[1].task = TaskId(1),
+                1,
+                "T1 executed `lock`, but the recording has T0 and `lock`",
+            ),
+            (
+                |now| now.execution.steps[1].object = Some(0),
+                1,
+                "`lock` accessed one, but two in the recording",
+            ),
+            (
+                |now| now.execution.steps[0].object = None,
+                0,
+                "`lock` accessed nothing, but one in the recording",
+            ),
+            (
+                |now| now.execution.steps[1].value = 7,
+                1,
+                "`lock` returned 7, but 0 in the recording",
+            ),
+            (|now| now.execution.steps.truncate(1), 1, "it has 1 steps, but the recording has 2"),
+            (|now| now.execution.enabled[0].task = TaskId(1), 0, "other tasks were enabled"),
+            (|now| now.failure = failure(), 2, "it ended with crash (crash in f)"),
+            (
+                |now| now.execution.steps[1].site.offset = 204,
+                1,
+                "`lock` was called at program+0xcc, but at program+0xc8 in the recording",
+            ),
+        ];
+        for (change, step, what) in cases {
+            let mut now = recording();
+            change(&mut now);
+            assert_eq!(difference(&recording(), &now), Some((step, what.to_owned())));
+        }
+        let failing = Trace { failure: failure(), ..recording() };
+        assert_eq!(
+            difference(&failing, &recording()),
+            Some((2, "it ended without a failure".to_owned()))
+        );
+    }
+
+    #[test]
+    fn a_copy_of_the_recorded_build_makes_no_difference() {
+        let mut now = recording();
+        now.execution.modules[0].path = "/bin/copy".to_owned();
+        assert_eq!(difference(&recording(), &now), None);
+        now.execution.modules[0].build_id = "cd".to_owned();
+        assert!(difference(&recording(), &now).is_some());
     }
 }

@@ -17,22 +17,33 @@ fn errors_say_what_is_wrong_and_what_to_do() {
         bytes
     };
     let half = whole.len() / 2;
-    let cases: [(Vec<u8>, &[&str]); 9] = [
-        (Vec::new(), &["empty"]),
-        (b"\x7fELF\x02\x01\x01".to_vec(), &["not a Heddle trace", ".heddle"]),
-        (b"{\"heddle\":1}".to_vec(), &["not a Heddle trace"]),
-        (whole[..half].to_vec(), &["cut short", "copy it again"]),
-        (changed(&|bytes| bytes[half] ^= 1), &["damaged", "checksum"]),
-        (changed(&|bytes| bytes.push(0)), &["damaged", "follows its end"]),
-        (changed(&|bytes| bytes[8..12].fill(0)), &["damaged", "version is 0"]),
-        (changed(&|bytes| bytes[8] = 3), &["format version 3", "update heddle"]),
-        (changed(&|bytes| bytes.truncate(12)), &["cut short"]),
+    let not_a_trace = "this is not a Heddle trace; name a file that ends in .heddle";
+    let cut = "the trace is cut short (its end is missing); copy it again, or record it again";
+    let cases: [(Vec<u8>, &str); 9] = [
+        (Vec::new(), "the file is empty; record the trace again"),
+        (b"\x7fELF\x02\x01\x01".to_vec(), not_a_trace),
+        (b"{\"heddle\":1}".to_vec(), not_a_trace),
+        (whole[..half].to_vec(), cut),
+        (
+            changed(&|bytes| bytes[half] ^= 1),
+            "the trace is damaged (its checksum is wrong); copy it again, or record it again",
+        ),
+        (
+            changed(&|bytes| bytes.push(0)),
+            "the trace is damaged (something follows its end); copy it again, or record it again",
+        ),
+        (
+            changed(&|bytes| bytes[8..12].fill(0)),
+            "the trace is damaged (its format version is 0); copy it again, or record it again",
+        ),
+        (
+            changed(&|bytes| bytes[8] = 3),
+            "this trace has format version 3, and this Heddle reads versions up to 2; update heddle",
+        ),
+        (changed(&|bytes| bytes.truncate(12)), cut),
     ];
-    for (bytes, words) in cases {
-        let error = decode(&bytes).unwrap_err().to_string();
-        for word in words {
-            assert!(error.contains(word), "{error:?} lacks {word:?}");
-        }
+    for (bytes, message) in cases {
+        assert_eq!(decode(&bytes).unwrap_err().to_string(), message);
     }
 }
 
@@ -67,7 +78,7 @@ fn every_index_is_checked() {
         ("step 2 names no task", |t| t.execution.steps[2].task = TaskId(1)),
         ("step 0 names no object", |t| t.execution.steps[0].object = Some(1)),
         ("step 1 names no module", |t| t.execution.steps[1].site = FAR),
-        ("task 0 was created", |t| t.execution.tasks[0].parent = Some(TaskId(0))),
+        ("task 0 was created by a later one", |t| t.execution.tasks[0].parent = Some(TaskId(0))),
         ("object 0 names no task", |t| {
             t.execution.objects[0].place = ObjectLocation::Task(TaskId(1))
         }),
@@ -78,16 +89,24 @@ fn every_index_is_checked() {
             t.execution.objects[0].place = ObjectLocation::Stack { task: TaskId(9), below: 0 };
         }),
         ("place 0 names no module", |t| t.execution.places.push((FAR, vec![]))),
-        ("data choice 0 belongs", |t| t.execution.data[0].step = 3),
-        ("data choice 0 was none", |t| t.execution.data[0].taken = 2),
-        ("data choice 0 was none", |t| t.execution.data[0].of = 1),
+        ("data choice 0 names no step, or one before its predecessor's", |t| {
+            t.execution.data[0].step = 3
+        }),
+        ("data choice 0 has fewer than 2 outcomes, or a number beyond them", |t| {
+            t.execution.data[0].taken = 2
+        }),
+        ("data choice 0 has fewer than 2 outcomes, or a number beyond them", |t| {
+            t.execution.data[0].of = 1
+        }),
         ("change of the enabled set 0 names no task", |t| t.execution.enabled[0].task.0 = 1),
-        ("change of the enabled set 0 belongs", |t| t.execution.enabled[0].step = 4),
-        ("do not ascend", |t| {
+        ("change of the enabled set 0 names no step, or one before its predecessor's", |t| {
+            t.execution.enabled[0].step = 4
+        }),
+        ("steps: the numbers of steps do not ascend", |t| {
             let first = t.execution.enabled[0];
             t.execution.enabled.insert(0, EnabledChange { step: 2, ..first });
         }),
-        ("do not ascend", |t| {
+        ("steps: the numbers of steps do not ascend", |t| {
             let first = t.execution.data[0];
             t.execution.data.push(DataChoice { step: 0, ..first });
         }),
@@ -123,6 +142,96 @@ fn every_index_is_checked() {
         assert!(check(&trace).is_err(), "{what}");
         let bytes = encode(&trace, None);
         let error = decode(&bytes).unwrap_err().to_string();
+        assert!(error.contains(what), "{error:?} is not {what:?}");
+    }
+}
+
+/// What is refused in the options, and the message for it.
+#[test]
+fn changes_and_predicates_are_checked() {
+    use crate::memory_change::{MOST, MemoryChange, MemoryLocation};
+    use crate::predicate::{Predicate, Purpose};
+    let change = |step, len| MemoryChange {
+        step,
+        at: MemoryLocation::Heap(8),
+        bytes: vec![1; len],
+        name: String::new(),
+    };
+    // A search for a state needs a thread whose state it is.
+    let without_roles = Predicate {
+        text: String::new(),
+        roles: Vec::new(),
+        slots: Vec::new(),
+        condition: Vec::new(),
+        shared: Vec::new(),
+        purpose: Purpose::Satisfy,
+        until: Vec::new(),
+    };
+    let too_large = "record it again with a lower --max-steps";
+    let cases: [(Vec<MemoryChange>, Vec<Predicate>, String); 4] = [
+        (
+            vec![change(0, 1)],
+            vec![],
+            "the trace is inconsistent (change of memory 0 names no step); it was not written by \
+             Heddle: record it again"
+                .to_owned(),
+        ),
+        (
+            vec![change(1, 1); MOST + 1],
+            vec![],
+            format!("the trace is too large ({} changes of memory); {too_large}", MOST + 1),
+        ),
+        (
+            vec![change(1, MOST + 1)],
+            vec![],
+            format!("the trace is too large ({} bytes of memory changed at once); {too_large}", MOST + 1),
+        ),
+        (
+            vec![],
+            vec![without_roles],
+            "the trace is inconsistent (predicate 0 has parts that do not fit together); it was not \
+             written by Heddle: record it again"
+                .to_owned(),
+        ),
+    ];
+    for (changes, predicates, message) in cases {
+        let mut trace = small();
+        trace.header.options.changes = changes;
+        trace.header.options.predicates = predicates;
+        assert_eq!(check(&trace).unwrap_err().to_string(), message);
+    }
+}
+
+/// The columns of steps, each with one mistake.
+#[test]
+fn every_mistake_in_the_columns_has_its_message() {
+    let sound = steps::write(&small().execution);
+    // The numbers of the columns of `small`: the count of steps, the dictionary, and so on.
+    let changed = |at: usize, byte: u8| {
+        let mut bytes = sound.clone();
+        bytes[at] = byte;
+        bytes
+    };
+    let long = [&[0xff; 9][..], &[2]].concat();
+    let cases: [(&[u8], &str); 9] = [
+        (&sound[..sound.len() - 1], "steps: a column is too short"),
+        (&[&sound[..], &[0]].concat(), "steps: bytes are left over"),
+        (&long, "steps: a number has more than 64 bits"),
+        (&changed(1, 9), "9 different steps, at most 3"),
+        (&changed(2, 255), "steps: there is no operation 255"),
+        (&[&sound[..2], &[254, 1], &sound[3..]].concat(), "steps: there is no operation 254"),
+        (
+            &[&sound[..4], &[0xff, 0xff, 7], &sound[5..]].concat(),
+            "steps: the number 131071 is out of range",
+        ),
+        (&changed(6, 3), "steps: no such width of a column"),
+        (&changed(9, 7), "steps: step 0 has an invalid dictionary index"),
+    ];
+    for (bytes, what) in cases {
+        let error = match steps::read(bytes) {
+            Ok(_) => panic!("accepted: {what}"),
+            Err(error) => error.to_string(),
+        };
         assert!(error.contains(what), "{error:?} is not {what:?}");
     }
 }

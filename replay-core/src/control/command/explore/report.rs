@@ -526,5 +526,71 @@ mod tests {
         assert_eq!(note(3.0, 0), None);
         // One execution of four steps: start-up cost only.
         assert_eq!(note(0.13, 4), None);
+        assert_eq!(
+            note(60.0, 240).as_deref(),
+            Some(
+                "most of the time was spent between scheduling points (250 ms per step): use smaller \
+                 input, or start executions later (heddle_begin)"
+            )
+        );
+    }
+
+    #[test]
+    fn a_scope_limits_what_the_report_claims() {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let scope = [names(&["push", "pop"]), names(&["queue.c"]), names(&["T2"])];
+        assert_eq!(
+            scope_note(&scope).as_deref(),
+            Some(
+                "the search was scoped: preemptions only in queue.c, no preemptions in push, pop, no \
+                 preemptions of T2; other schedules were not explored"
+            )
+        );
+        assert_eq!(scope_note(&Default::default()), None);
+    }
+
+    #[test]
+    fn assumptions_are_named_with_their_option() {
+        let reuse = |what: &str| {
+            format!(
+                "assuming that {what} at its old address in one execution: addresses of freed blocks are \
+                 compared (--reuse)"
+            )
+        };
+        assert_eq!(reuse_note(0), reuse("no freed block comes back"));
+        assert_eq!(reuse_note(1), reuse("one freed block at most comes back"));
+        assert_eq!(reuse_note(3), reuse("3 freed blocks at most come back"));
+        let seconds = traces::seconds(2_000_000_000);
+        assert_eq!(
+            slack_note(2_000_000_000),
+            format!(
+                "assuming that no step is later than {seconds} by its thread's clock: deadlines that \
+                 expire only if one is were not tried (--slack)"
+            )
+        );
+        assert_eq!(spurious_note(0), None);
+        assert_eq!(
+            spurious_note(1).as_deref(),
+            Some("up to 1 wait of each thread could wake up spuriously")
+        );
+        assert_eq!(
+            spurious_note(3).as_deref(),
+            Some("up to 3 waits of each thread could wake up spuriously")
+        );
+    }
+
+    #[test]
+    fn what_ended_processes_from_outside_is_reported_with_its_number() {
+        let all = BTreeMap::from([("signal 15 ended it".to_owned(), 1), ("x".to_owned(), 2)]);
+        let notes: Vec<String> = disturbance_notes(&all).collect();
+        assert_eq!(
+            notes,
+            [
+                "something outside of the program ended one of its processes (once): signal 15 ended \
+                 it; its executions were run again",
+                "something outside of the program ended one of its processes (2 times): x; its \
+                 executions were run again",
+            ]
+        );
     }
 }
