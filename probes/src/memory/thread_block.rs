@@ -21,7 +21,9 @@ const SELF: [usize; 2] = [0, 16];
 const MULTIPLE_THREADS: usize = 24;
 const GUARDS: [usize; 2] = [0x28, 0x30];
 
+#[unsafe(link_section = "heddle_functions")]
 static ALLOCATE: Lazy = Lazy::new(c"_dl_allocate_tls", None);
+#[unsafe(link_section = "heddle_functions")]
 static DEALLOCATE: Lazy = Lazy::new(c"_dl_deallocate_tls", None);
 
 /// Determines the offsets; an error names what is missing.
