@@ -1,9 +1,9 @@
 //! Thread control blocks. The C library allocates them, so that everything thread-local works.
 
 use crate::fiber::switch;
-use crate::sys::real::{Lazy, find};
+use crate::sys::real::{Lazy, find, real};
 use std::cell::Cell;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 
 /// Offsets in the C library's control blocks. They come from what it exports for debuggers, not
 /// from its headers.
@@ -11,10 +11,15 @@ struct Layout {
     tid: Cell<usize>,
     /// The links of the list of all threads.
     list: Cell<usize>,
+    /// The innermost handler of the thread's old list of cleanup handlers; 0 if it was not found.
+    cleanup: Cell<usize>,
+    /// The address of the head of that list; 0 if it is not known.
+    all: Cell<usize>,
 }
 // SAFETY: a `Cell` hands out no references; it is written once, before any fiber exists.
 unsafe impl Sync for Layout {}
-static LAYOUT: Layout = Layout { tid: Cell::new(0), list: Cell::new(0) };
+static LAYOUT: Layout =
+    Layout { tid: Cell::new(0), list: Cell::new(0), cleanup: Cell::new(0), all: Cell::new(0) };
 
 /// Offsets that are part of the ABI (compilers emit them).
 const SELF: [usize; 2] = [0, 16];
@@ -39,7 +44,75 @@ pub(crate) fn learn() -> Result<(), String> {
     };
     LAYOUT.tid.set(descriptor(c"_thread_db_pthread_tid")?);
     LAYOUT.list.set(descriptor(c"_thread_db_pthread_list")?);
+    LAYOUT.cleanup.set(cleanup_offset().unwrap_or(0));
+    // Not all versions have it, and few programs need it.
+    let loader = find(c"_rtld_global", None) as usize;
+    if let (Ok(offset), true) = (descriptor(c"_thread_db_rtld_global__dl_stack_used"), loader != 0)
+    {
+        LAYOUT.all.set(loader + offset);
+    }
     Ok(())
+}
+
+/// A handler in a thread's old list of cleanup handlers, which programs that were built for
+/// LinuxThreads and the C library's streams use (`struct _pthread_cleanup_buffer`).
+#[repr(C)]
+pub(crate) struct CleanupHandler {
+    function: Option<extern "C-unwind" fn(u64)>,
+    argument: u64,
+    kind: i32,
+    outer: u64,
+}
+
+/// The offset of the word that changes where the C library registers a handler.
+fn cleanup_offset() -> Option<usize> {
+    let len = find(c"_thread_db_sizeof_pthread", None).cast::<u32>();
+    if len.is_null() {
+        return None;
+    }
+    let mut handler = CleanupHandler { function: None, argument: 0, kind: 0, outer: 0 };
+    let at = &raw mut handler;
+    // SAFETY: the symbol is the length of the running thread's block, which is read word by word. The
+    // functions link the handler, a local, into the thread's list and remove it again; 0 means that
+    // it is not called.
+    unsafe {
+        real!(_pthread_cleanup_push(at, 0u64, 0u64) as fn(*mut CleanupHandler, u64, u64) -> ());
+        let words = std::slice::from_raw_parts(
+            switch::thread_pointer() as *const u64,
+            *len as usize / size_of::<u64>(),
+        );
+        let found = words.iter().position(|&word| word == at as u64);
+        real!(_pthread_cleanup_pop(at, 0) as fn(*mut CleanupHandler, c_int) -> ());
+        found.map(|index| index * size_of::<u64>())
+    }
+}
+
+/// The innermost handler of the running thread's old list; 0 if there is none.
+pub(crate) fn cleanup_handler() -> u64 {
+    match LAYOUT.cleanup.get() {
+        0 => 0,
+        // SAFETY: the thread pointer is a valid block; the offset is that library's own.
+        offset => unsafe { *((switch::thread_pointer() as usize + offset) as *const u64) },
+    }
+}
+
+/// Removes the innermost handler from the running thread's old list, and calls it.
+///
+/// # Safety
+/// The list is not empty, and the frame of the handler's owner has not been reused.
+pub(crate) unsafe fn run_cleanup_handler() {
+    let offset = LAYOUT.cleanup.get();
+    // SAFETY: the thread pointer is a valid block, whose word at the offset points to a handler (the
+    // caller's contract).
+    unsafe {
+        let innermost = (switch::thread_pointer() as usize + offset) as *mut u64;
+        let CleanupHandler { function, argument, outer, .. } =
+            std::ptr::read(*innermost as *const CleanupHandler);
+        *innermost = outer;
+        if let Some(function) = function {
+            function(argument);
+        }
+    }
 }
 
 /// The thread id in a block.
