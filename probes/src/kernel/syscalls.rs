@@ -13,8 +13,8 @@ use crate::kernel::{
 };
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
-    nice, own_process, own_processor, processors, scheduling, set_attributes, set_nice,
-    set_processors, task_meant, tell_nice,
+    nice, number_meant, own_process, own_processor, processors, scheduling, set_attributes,
+    set_nice, set_processors, task_meant, tell_nice,
 };
 use crate::primitives::{cancel, futex, thread};
 use crate::schedule::interrupt;
@@ -139,7 +139,7 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
         | libc::SYS_sched_setparam
         | libc::SYS_sched_getscheduler
         | libc::SYS_sched_getparam
-            if let Some(task) = task_meant(args[0]) =>
+            if let Some(task) = number_meant(args[0]) =>
         {
             scheduling(task, number, args)
         }
