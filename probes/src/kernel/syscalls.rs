@@ -365,6 +365,23 @@ fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
 }
 
+/// Whether a system call changes the user or the groups of its thread. (The C library's functions of
+/// these names change all threads.)
+fn changes_credentials(number: i64) -> bool {
+    matches!(
+        number,
+        libc::SYS_setuid
+            | libc::SYS_setgid
+            | libc::SYS_setreuid
+            | libc::SYS_setregid
+            | libc::SYS_setresuid
+            | libc::SYS_setresgid
+            | libc::SYS_setgroups
+            | libc::SYS_setfsuid
+            | libc::SYS_setfsgid
+    )
+}
+
 interpose! {
     fn syscall(number: c_long, a: u64, b: u64, c: u64, d: u64, e: u64, f: u64) -> c_long {
         if !on_fiber() {
@@ -372,6 +389,9 @@ interpose! {
                 return real!(syscall(number, a, b, c, d, e, f)
                     as fn(c_long, u64, u64, u64, u64, u64, u64) -> c_long);
             }
+        }
+        if changes_credentials(number) && world().alive().nth(1).is_some() {
+            outcome::unsupported("a user or groups of one thread only (by syscall)", site());
         }
         let answer = serve(number, [a, b, c, d, e, f], site());
         if (-4095..0).contains(&answer) {
