@@ -282,7 +282,8 @@ fn main_stack() -> crate::state::stack::Stack {
         }
     }
     let size = limit.rlim_cur.max(1 << 20);
-    crate::state::stack::Stack { low: high.saturating_sub(size), high, guard: 0, foreign: true }
+    let end = stacks::end_of_first().max(high);
+    crate::state::stack::Stack { low: end.saturating_sub(size), high, guard: 0, foreign: true }
 }
 
 /// The site of operations that follow main's return. Sites are return addresses, so the byte after

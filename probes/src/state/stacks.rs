@@ -134,6 +134,21 @@ pub(crate) fn prepare(wanted: &[(u64, u64)]) {
     }
 }
 
+/// The end of the memory of the process's first stack. The kernel's limit counts from there; above
+/// what main uses are the program's arguments and its environment.
+pub(crate) fn end_of_first() -> u64 {
+    // SAFETY: the kernel's start-up vector has the address of a C string, or the answer is 0. The
+    // string is the last thing on the stack but one word (Linux, `fs/exec.c`).
+    unsafe {
+        let name = libc::getauxval(libc::AT_EXECFN);
+        let end = match name {
+            0 => 0,
+            _ => name + std::ffi::CStr::from_ptr(name as *const _).to_bytes_with_nul().len() as u64,
+        };
+        (end + 8).next_multiple_of(4096)
+    }
+}
+
 /// Makes a stack spare. If there is no room for it, it stays mapped until the execution ends: it
 /// may be one that was spare at the beginning, which the next execution needs.
 pub(crate) fn free(stack: Stack) {
