@@ -224,6 +224,7 @@ fn prepare() -> Result<(), String> {
     world.current.set(0);
     world.running.set(Some(0));
     world.stage.set(Stage::Manager);
+    stacks::find_protection();
     thread::name_main();
     thread::prepare_spares();
     random::settle_start();

@@ -22,6 +22,7 @@ use crate::schedule::scheduler::point;
 use crate::schedule::stall;
 use crate::state::outcome;
 use crate::state::pending_signals::Information;
+use crate::state::stacks;
 use crate::state::task::Gate;
 use crate::state::world::{on_fiber, world};
 use crate::steps::record;
@@ -265,6 +266,22 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
             pass(number, [args[0], args[1], args[2], &raw const event as u64, 0, 0])
         }
         libc::SYS_mmap if kernel_changes::is_too_much(number, args) => error(libc::ENOMEM),
+        // Only the loader uses this flag, which has no effect otherwise.
+        libc::SYS_mmap if args[3] as i32 & libc::MAP_DENYWRITE != 0 => {
+            thread::library_comes();
+            pass(number, args)
+        }
+        // Only the loader makes a stack executable in this way, for a library that needs it.
+        libc::SYS_mprotect
+            if args[2] as i32 & libc::PROT_EXEC != 0
+                && args[2] as i32 & libc::PROT_GROWSDOWN != 0 =>
+        {
+            let answer = pass(number, args);
+            if answer == 0 {
+                stacks::make_executable();
+            }
+            answer
+        }
         libc::SYS_poll => readiness::poll(args, site),
         libc::SYS_ppoll => readiness::ppoll(args, site),
         libc::SYS_select | libc::SYS_pselect6 => readiness::select(number, args, site),
@@ -338,6 +355,9 @@ fn sigprocmask(args: [u64; 6], site: u64) -> i64 {
     0
 }
 
+/// The C library's own signal (`SIGSETXID`), which programs cannot send by its functions.
+const CHANGE_USER: i32 = 33;
+
 /// A signal to a task, to the process or to its children; signals to other processes are not supported.
 fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
     let world = world();
@@ -357,6 +377,11 @@ fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
     if to <= 0 || number == libc::SYS_tgkill && args[0] as i32 <= 0 {
         return -i64::from(libc::EINVAL);
+    }
+    if number == libc::SYS_tgkill && signal == CHANGE_USER {
+        // The C library changes the user or the groups of all threads of its list by this signal. The
+        // tasks have the one kernel thread that makes the call.
+        return -i64::from(libc::ESRCH);
     }
     let of_others = number == libc::SYS_tgkill && i64::from(args[0] as i32) != own;
     match world.by_tid(to).filter(|_| !of_others) {

@@ -133,6 +133,54 @@ pub(crate) fn link_own() {
     }
 }
 
+/// The head of the C library's list of threads whose stacks are its own; none if it is not exported.
+fn all_threads() -> Option<*mut [u64; 2]> {
+    let offset = LAYOUT.all.get();
+    (offset != 0).then_some(offset as *mut [u64; 2])
+}
+
+/// Links a block into the C library's list of all threads, unless it is in a list.
+pub(crate) fn link(block: u64) {
+    let Some(head) = all_threads() else { return };
+    let links = (block as usize + LAYOUT.list.get()) as *mut [u64; 2];
+    // SAFETY: callers pass a valid block; the offsets are the C library's. The list is circular: the
+    // first word is the next entry, the second the one before. Its lock guards it against other kernel
+    // threads, of which there are none.
+    unsafe {
+        if *links == [0, 0] {
+            let next = (*head)[0];
+            *links = [next, head as u64];
+            (*(next as *mut [u64; 2]))[1] = links as u64;
+            (*head)[0] = links as u64;
+        }
+    }
+}
+
+/// Removes a block from the C library's list of all threads.
+fn unlink(block: u64) {
+    let links = (block as usize + LAYOUT.list.get()) as *mut [u64; 2];
+    // SAFETY: as in `link`.
+    unsafe {
+        let [next, before] = std::mem::replace(&mut *links, [0, 0]);
+        if next != 0 && before != 0 {
+            (*(next as *mut [u64; 2]))[1] = before;
+            (*(before as *mut [u64; 2]))[0] = next;
+        }
+    }
+}
+
+/// Removes all blocks from the C library's list of all threads. What walks it for other reasons than to
+/// initialise their variables expects kernel threads.
+pub(crate) fn unlink_all() {
+    let Some(head) = all_threads() else { return };
+    // SAFETY: as in `link`; each entry is in a block, at the same offset.
+    unsafe {
+        while (*head)[0] != head as u64 && (*head)[0] != 0 {
+            unlink((*head)[0] - LAYOUT.list.get() as u64);
+        }
+    }
+}
+
 /// Allocates a block with fresh thread-local variables, and the running thread's guards.
 pub(crate) fn allocate(tid: i32) -> Option<u64> {
     // SAFETY: the function's type since glibc 2.0; null asks it to allocate the block.
@@ -170,6 +218,7 @@ pub(crate) fn set_tid(block: u64, tid: i32) {
 
 /// Frees a block.
 pub(crate) fn free(block: u64) {
+    unlink(block);
     // SAFETY: callers pass a block from `allocate` of a task that has ended, so it is no thread
     // pointer any more. The argument `true` says that the block itself is to be freed.
     unsafe {

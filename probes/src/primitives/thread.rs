@@ -65,6 +65,20 @@ pub(crate) fn prepare_spares() {
     stacks::prepare_alike(size, guard, SPARE);
 }
 
+/// The loader maps a library. It initialises thread-local variables that the library expects at a fixed
+/// place of each thread in all threads of the C library's list, to which tasks and spare blocks do not
+/// belong otherwise.
+pub(crate) fn library_comes() {
+    let world = world();
+    for number in 1..world.created.get() {
+        let task = &world.tasks[usize::from(number)];
+        if matches!(task.life(), Lifecycle::Alive | Lifecycle::Ended) && !task.is_timer.get() {
+            thread_block::link(task.block.get());
+        }
+    }
+    SPARES.blocks[..SPARES.len.get()].iter().for_each(|spare| thread_block::link(spare.get()));
+}
+
 /// The number of spare thread control blocks.
 pub(crate) fn spare_blocks() -> usize {
     SPARES.len.get()
