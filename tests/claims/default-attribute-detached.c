@@ -1,4 +1,4 @@
-// Threads without attributes have the default ones: detached, with a policy of their own.
+// Threads without attributes have the default ones: detached, with a policy.
 #define _GNU_SOURCE
 #include <assert.h>
 #include <pthread.h>

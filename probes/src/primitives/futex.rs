@@ -120,7 +120,7 @@ fn wait(
         return -i64::from(libc::EAGAIN);
     }
     let task = world().task();
-    // Of the waits in a function that is a cancellation point, only the one on a word of its own can be
+    // Of the waits in a function that is a cancellation point, only the one on a word of its stack can be
     // cancelled: the others are those for the C library's locks.
     let is_inner = is_at_point(task);
     let is_cancellable = is_inner && is_on_stack(task, address);

@@ -83,7 +83,7 @@ pub(crate) fn change(from: usize, to: usize) -> c_int {
     if most == before {
         return 0;
     }
-    // Before the task is raised: the C library keeps what it is told first.
+    // Before the task is raised: the C library stores the first answer of the kernel.
     let (policy, own) = scheduling();
     raised.most.set(most);
     let has_priorities = matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR);
