@@ -90,10 +90,6 @@ fn yield_if_many(site: u64) {
 }
 
 fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
-    if let Some(answer) = thread_list::open_name(number, args) {
-        stall::makes_progress();
-        return answer;
-    }
     let mut path = [0; 256];
     let args = thread_list::with_own_path(number, args, &mut path);
     let error = |code: i32| -i64::from(code);

@@ -1,9 +1,7 @@
-//! The directory `/proc/self/task`, which lists the threads of the process, and the files with their
-//! names: here its tasks and theirs.
+//! The directory `/proc/self/task`, which lists the threads of the process: here its tasks.
 
-use crate::kernel::pass::{leave_trace, pass};
-use crate::memory::kernel_changes;
-use crate::primitives::attributes::{number_meant, own_process};
+use crate::kernel::pass::pass;
+use crate::primitives::attributes::own_process;
 use crate::state::world::world;
 use crate::sys::raw;
 
@@ -46,7 +44,7 @@ pub(crate) fn with_own_path(number: i64, args: [u64; 6], to: &mut [u8; 256]) -> 
     }
     // SAFETY: the caller passes a path, whose beginning was just read.
     let path = unsafe { std::ffi::CStr::from_ptr(args[index] as *const _) }.to_bytes();
-    let Some((_, rest)) = below_task(&path[start.len()..]) else { return args };
+    let Some(rest) = below_task(&path[start.len()..]) else { return args };
     const THREAD: &[u8] = b"/proc/thread-self";
     if THREAD.len() + rest.len() >= to.len() {
         return args;
@@ -59,66 +57,8 @@ pub(crate) fn with_own_path(number: i64, args: [u64; 6], to: &mut [u8; 256]) -> 
     args
 }
 
-/// Opens the file with the name of a task to read it: a copy in memory. None for any other call.
-pub(crate) fn open_name(number: i64, args: [u64; 6]) -> Option<i64> {
-    let (path, flags) = match number {
-        libc::SYS_open => (args[0], args[1]),
-        libc::SYS_openat => (args[1], args[2]),
-        _ => return None,
-    };
-    let mut start = [0; 6];
-    if flags as i32 & libc::O_ACCMODE != libc::O_RDONLY
-        || !raw::read(path, &mut start)
-        || start != *b"/proc/"
-    {
-        return None;
-    }
-    // SAFETY: the caller passes a path, whose beginning was just read.
-    let path = unsafe { std::ffi::CStr::from_ptr(path as *const _) }.to_bytes();
-    let directory = path[start.len()..].strip_suffix(b"/comm")?;
-    let task = match directory {
-        b"thread-self" => world().current.get(),
-        b"self" => 0,
-        _ if directory == own_process().to_string().as_bytes() => 0,
-        _ => below_task(directory).filter(|(_, rest)| rest.is_empty())?.0,
-    };
-    let name = world().tasks[usize::from(task)].system_name.get();
-    let len = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
-    let mut line = [0u8; 17];
-    line[..len].copy_from_slice(&name[..len]);
-    line[len] = b'\n';
-    Some(file_with(&line[..=len], flags))
-}
-
-/// A descriptor that reads these bytes, with the flags of the program's call.
-fn file_with(bytes: &[u8], flags: u64) -> i64 {
-    let closed = flags & libc::O_CLOEXEC as u64;
-    // SAFETY: the kernel reads the paths, which are C strings, and `bytes`. The descriptors are new.
-    let descriptor = unsafe {
-        let made = raw::call!(libc::SYS_memfd_create, c"comm".as_ptr(), libc::MFD_CLOEXEC);
-        if made < 0 {
-            return made;
-        }
-        raw::call!(libc::SYS_pwrite64, made, bytes.as_ptr(), bytes.len(), 0);
-        // The program may only read.
-        let path = format!("/proc/self/fd/{made}\0");
-        let own = raw::call!(libc::SYS_open, path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-        if own < 0 {
-            raw::call!(libc::SYS_close, made);
-            return own;
-        }
-        raw::call!(libc::SYS_dup3, own, made, closed);
-        raw::call!(libc::SYS_close, own);
-        made
-    };
-    if !kernel_changes::opened(descriptor as u64) {
-        leave_trace();
-    }
-    descriptor
-}
-
-/// The task in a path below `/proc`, and what follows its directory.
-fn below_task(path: &[u8]) -> Option<(u16, &[u8])> {
+/// What follows the directory of a task of this program in a path below `/proc`.
+fn below_task(path: &[u8]) -> Option<&[u8]> {
     let own = own_process();
     let number = |path: &[u8]| {
         let len = path.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -134,10 +74,10 @@ fn below_task(path: &[u8]) -> Option<(u16, &[u8])> {
     match rest.strip_prefix(b"/task/") {
         Some(task) if i64::from(process) == own => {
             let (tid, len) = number(task)?;
-            number_meant(tid as u64).filter(|_| tid != 0).map(|number| (number, &task[len..]))
+            world.by_tid(tid).map(|_| &task[len..])
         }
         // The kernel also has a directory for each thread beside those of processes.
-        _ if i64::from(process) != own => world.by_tid(process).map(|number| (number, rest)),
+        _ if i64::from(process) != own => world.by_tid(process).map(|_| rest),
         _ => None,
     }
 }
