@@ -223,6 +223,17 @@ static void raw_exit(void)
     syscall(SYS_exit, 0);
 }
 
+static void *changes_user(void *unused)
+{
+    syscall(SYS_setresuid, -1, -1, -1);
+    return unused;
+}
+
+static void user_of_one_thread(void)
+{
+    in_thread(changes_user);
+}
+
 static void by_system(void)
 {
     if (system("true") != 0)
@@ -499,6 +510,7 @@ static const struct {
     THING(by_execve),
     THING(leave_namespace),
     THING(raw_exit),
+    THING(user_of_one_thread),
     THING(by_system),
     THING(by_popen),
     THING(by_posix_spawn),

@@ -28,6 +28,10 @@ const THINGS: &[(&str, Option<(FailureKind, &str)>)] = &[
     ("by_execve", None),
     ("leave_namespace", Some((Unsupported, "not supported yet: unshare"))),
     ("raw_exit", Some((Unsupported, "not supported yet: the exit system call of one thread"))),
+    (
+        "user_of_one_thread",
+        Some((Unsupported, "not supported yet: a user or groups of one thread only")),
+    ),
     ("by_system", None),
     ("by_popen", None),
     ("by_posix_spawn", None),

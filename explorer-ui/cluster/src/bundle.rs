@@ -371,6 +371,7 @@ mod tests {
         let job = replay_core::pieces::job_of(&options);
         Bundle {
             program,
+            loaded: "/home/user/bank".into(),
             build_id: "12".into(),
             name: b"./bank".to_vec(),
             args: Vec::new(),

@@ -8,14 +8,15 @@ use crate::fiber::switch;
 use crate::instrument::binary::open_files;
 use crate::kernel::{changed_files, exit, random};
 use crate::memory::thread_block;
-use crate::primitives::thread;
+use crate::primitives::{cancel, thread};
+use crate::state::stacks;
 use crate::state::start;
 use crate::state::task::{Gate, Lifecycle};
 use crate::state::world::{Stage, world};
 use crate::sys::channel;
 use crate::sys::own_image;
 use crate::sys::raw;
-use crate::sys::real::real;
+use crate::sys::real::{self, real};
 use crate::sys::vdso;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -202,7 +203,9 @@ fn prepare() -> Result<(), String> {
             .into());
     }
     vdso::silence()?;
+    crate::memory::arena::for_runtime(real::find_all);
     thread_block::learn()?;
+    cancel::find_inner_points();
     become_threaded()?;
     creation::redirect()?;
     crate::fiber::backtrace::wake();
@@ -221,6 +224,7 @@ fn prepare() -> Result<(), String> {
     world.current.set(0);
     world.running.set(Some(0));
     world.stage.set(Stage::Manager);
+    stacks::find_protection();
     thread::name_main();
     thread::prepare_spares();
     random::settle_start();
@@ -279,7 +283,8 @@ fn main_stack() -> crate::state::stack::Stack {
         }
     }
     let size = limit.rlim_cur.max(1 << 20);
-    crate::state::stack::Stack { low: high.saturating_sub(size), high, guard: 0, foreign: true }
+    let end = stacks::end_of_first().max(high);
+    crate::state::stack::Stack { low: end.saturating_sub(size), high, guard: 0, foreign: true }
 }
 
 /// The site of operations that follow main's return. Sites are return addresses, so the byte after

@@ -120,6 +120,7 @@ fn leave_control(parent: i64) {
     upcalls::unregister();
     binary::remove_from_copy();
     arena::leave();
+    thread_block::unlink_all();
     thread_block::link_own();
     copies::begin();
     let no_stack =

@@ -124,6 +124,8 @@ pub(crate) fn handle_all() -> Interrupted {
     let task = world().task();
     let mut interrupted = Interrupted::Never;
     loop {
+        // The end of a handler may unmask signals that came for the process meanwhile.
+        take_from_process();
         let ready = task.pending.get() & !task.mask.get();
         if ready == 0 {
             return interrupted;
@@ -311,7 +313,8 @@ pub(crate) fn take_outside_here(site: u64) -> Interrupted {
     mask_changed()
 }
 
-/// Sends a signal to the process.
+/// Sends a signal to the process, as a step. The task that receives it is the one that may at that
+/// step: while the sender was parked, others may have ended, or changed their masks.
 pub(crate) fn send_to_process(signal: i32, information: Information, site: u64) -> i64 {
     if signal == 0 {
         return 0;
@@ -319,10 +322,21 @@ pub(crate) fn send_to_process(signal: i32, information: Information, site: u64) 
     if !(1..=64).contains(&signal) {
         return -i64::from(libc::EINVAL);
     }
-    if let Some(number) = receiver(signal) {
-        return send_to_task(number, signal, information, site);
+    let expected = receiver(signal);
+    if expected.is_some() {
+        visit_action(signal, false, site);
     }
-    point(Operation::Kill, 0, site, Gate::Open);
+    if expected != Some(world().current.get()) {
+        point(
+            Operation::Kill,
+            expected.map_or(0, |number| u64::from(number) + 1),
+            site,
+            Gate::Open,
+        );
+    }
+    if let Some(number) = receiver(signal) {
+        return -i64::from(send(number, signal, information, site));
+    }
     let is_ignored = action(signal).handler == libc::SIG_IGN as u64;
     if is_ignored || pending_signals::add(To::Process, signal, information) {
         0
@@ -334,13 +348,18 @@ pub(crate) fn send_to_process(signal: i32, information: Information, site: u64) 
 /// The mask of the running task has changed: handles signals that were blocked until now. Returns
 /// the same as [`handle_all`].
 pub(crate) fn mask_changed() -> Interrupted {
+    take_from_process();
+    if is_wanted(world().task()) { handle_all() } else { Interrupted::Never }
+}
+
+/// The running task receives the signals that are pending for the process and that it does not mask.
+fn take_from_process() {
     let (world, task) = (world(), world().task());
     while world.pending.get() & !task.mask.get() != 0 {
         let signal = (world.pending.get() & !task.mask.get()).trailing_zeros() as i32 + 1;
         let information = pending_signals::take(To::Process, signal);
         pending_signals::add(To::Task(world.current.get()), signal, information);
     }
-    if is_wanted(task) { handle_all() } else { Interrupted::Never }
 }
 
 /// The pending signals of the running task and of the process.

@@ -13,8 +13,8 @@ use crate::kernel::{
 };
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
-    nice, own_process, own_processor, processors, scheduling, set_attributes, set_nice,
-    set_processors, task_meant, tell_nice,
+    nice, number_meant, own_process, own_processor, processors, scheduling, set_attributes,
+    set_nice, set_processors, task_meant, tell_nice,
 };
 use crate::primitives::{cancel, futex, thread};
 use crate::schedule::interrupt;
@@ -22,6 +22,7 @@ use crate::schedule::scheduler::point;
 use crate::schedule::stall;
 use crate::state::outcome;
 use crate::state::pending_signals::Information;
+use crate::state::stacks;
 use crate::state::task::Gate;
 use crate::state::world::{on_fiber, world};
 use crate::steps::record;
@@ -139,7 +140,7 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
         | libc::SYS_sched_setparam
         | libc::SYS_sched_getscheduler
         | libc::SYS_sched_getparam
-            if let Some(task) = task_meant(args[0]) =>
+            if let Some(task) = number_meant(args[0]) =>
         {
             scheduling(task, number, args)
         }
@@ -261,6 +262,22 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
             pass(number, [args[0], args[1], args[2], &raw const event as u64, 0, 0])
         }
         libc::SYS_mmap if kernel_changes::is_too_much(number, args) => error(libc::ENOMEM),
+        // Only the loader uses this flag, which has no effect otherwise.
+        libc::SYS_mmap if args[3] as i32 & libc::MAP_DENYWRITE != 0 => {
+            thread::library_comes();
+            pass(number, args)
+        }
+        // Only the loader makes a stack executable in this way, for a library that needs it.
+        libc::SYS_mprotect
+            if args[2] as i32 & libc::PROT_EXEC != 0
+                && args[2] as i32 & libc::PROT_GROWSDOWN != 0 =>
+        {
+            let answer = pass(number, args);
+            if answer == 0 {
+                stacks::make_executable();
+            }
+            answer
+        }
         libc::SYS_poll => readiness::poll(args, site),
         libc::SYS_ppoll => readiness::ppoll(args, site),
         libc::SYS_select | libc::SYS_pselect6 => readiness::select(number, args, site),
@@ -334,6 +351,9 @@ fn sigprocmask(args: [u64; 6], site: u64) -> i64 {
     0
 }
 
+/// The C library's own signal (`SIGSETXID`), which programs cannot send by its functions.
+const CHANGE_USER: i32 = 33;
+
 /// A signal to a task, to the process or to its children; signals to other processes are not supported.
 fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
     let world = world();
@@ -354,11 +374,33 @@ fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
     if to <= 0 || number == libc::SYS_tgkill && args[0] as i32 <= 0 {
         return -i64::from(libc::EINVAL);
     }
+    if number == libc::SYS_tgkill && signal == CHANGE_USER {
+        // The C library changes the user or the groups of all threads of its list by this signal. The
+        // tasks have the one kernel thread that makes the call.
+        return -i64::from(libc::ESRCH);
+    }
     let of_others = number == libc::SYS_tgkill && i64::from(args[0] as i32) != own;
     match world.by_tid(to).filter(|_| !of_others) {
         Some(task) => signal_delivery::send_to_task(task, signal, Information::BY_TASK, site),
         None => -i64::from(libc::ESRCH),
     }
+}
+
+/// Whether a system call changes the user or the groups of its thread. (The C library's functions of
+/// these names change all threads.)
+fn changes_credentials(number: i64) -> bool {
+    matches!(
+        number,
+        libc::SYS_setuid
+            | libc::SYS_setgid
+            | libc::SYS_setreuid
+            | libc::SYS_setregid
+            | libc::SYS_setresuid
+            | libc::SYS_setresgid
+            | libc::SYS_setgroups
+            | libc::SYS_setfsuid
+            | libc::SYS_setfsgid
+    )
 }
 
 interpose! {
@@ -368,6 +410,9 @@ interpose! {
                 return real!(syscall(number, a, b, c, d, e, f)
                     as fn(c_long, u64, u64, u64, u64, u64, u64) -> c_long);
             }
+        }
+        if changes_credentials(number) && world().alive().nth(1).is_some() {
+            outcome::unsupported("a user or groups of one thread only (by syscall)", site());
         }
         let answer = serve(number, [a, b, c, d, e, f], site());
         if (-4095..0).contains(&answer) {

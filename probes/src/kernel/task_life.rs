@@ -11,6 +11,7 @@ use crate::sys::real::Lazy;
 
 /// Called when a task begins: sets its character tables to those of the current locale.
 pub(crate) extern "C-unwind" fn heddle_task_started() {
+    #[unsafe(link_section = "heddle_functions")]
     static CTYPE_INIT: Lazy = Lazy::new(c"__ctype_init", None);
     // SAFETY: glibc exports this function, without arguments, for each new thread to call.
     unsafe {

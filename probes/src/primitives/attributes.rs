@@ -1,23 +1,29 @@
 //! Scheduling policies, priorities and processors of tasks. They have no effect here; the program
 //! can only read them back.
 
+use crate::primitives::mutex_ceiling;
 use crate::state::task::Task;
 use crate::state::world::world;
 use crate::sys::{channel, raw};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The task with a thread id; 0 is the caller.
-pub(crate) fn task_meant(tid: u64) -> Option<&'static Task> {
+/// The number of the task with a thread id; 0 is the caller.
+pub(crate) fn number_meant(tid: u64) -> Option<u16> {
     let world = world();
     if tid == 0 {
-        return Some(world.task());
+        return Some(world.current.get());
     }
     // A copy of the process has another id than the thread with which it began.
     if i64::from(tid as i32) == own_process() {
-        return Some(&world.tasks[0]);
+        return Some(0);
     }
-    world.by_tid(tid as i32).map(|number| &world.tasks[usize::from(number)])
+    world.by_tid(tid as i32)
+}
+
+/// The task with a thread id; 0 is the caller.
+pub(crate) fn task_meant(tid: u64) -> Option<&'static Task> {
+    number_meant(tid).map(|number| &world().tasks[usize::from(number)])
 }
 
 /// Whether a process or a thread with this id exists; 0 is the caller.
@@ -28,11 +34,14 @@ pub(crate) fn process_exists(id: i32) -> bool {
 }
 
 /// The calls that set or read a task's scheduling policy and priority.
-pub(crate) fn scheduling(task: &Task, number: i64, args: [u64; 6]) -> i64 {
+pub(crate) fn scheduling(task: u16, number: i64, args: [u64; 6]) -> i64 {
+    let own = task;
+    let task = &world().tasks[usize::from(own)];
     let (policy, priority) = task.scheduling.get();
     match number {
         libc::SYS_sched_getscheduler => i64::from(policy),
         libc::SYS_sched_getparam => {
+            let priority = mutex_ceiling::raised(own, policy, priority);
             // SAFETY: the caller of `sched_getparam` passes a valid `sched_param`; null was handled in `serve`.
             unsafe { *(args[1] as *mut i32) = priority };
             0

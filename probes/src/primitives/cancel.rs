@@ -19,7 +19,7 @@ use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::{Lazy, real};
 use std::cell::Cell;
-use std::ffi::{c_int, c_long};
+use std::ffi::{c_int, c_long, c_void};
 use traces::Operation;
 
 /// `PTHREAD_CANCELED`.
@@ -173,32 +173,47 @@ pub(crate) fn end() {
     set(world().task(), AT_POINT, false);
 }
 
-/// The last system calls by `read` and `write` and whether they are made by those functions themselves.
-struct Callers([Cell<(u64, bool)>; 4]);
+/// The code of the C library's functions `read` and `write`: start and end.
+struct InnerPoints([Cell<(u64, u64)>; 2]);
 // SAFETY: `Cell`s hand out no references, and the controlled process has one kernel thread.
-unsafe impl Sync for Callers {}
-static CALLERS: Callers = Callers([const { Cell::new((0, false)) }; 4]);
+unsafe impl Sync for InnerPoints {}
+static INNER_POINTS: InnerPoints = InnerPoints([const { Cell::new((0, 0)) }; 2]);
+
+/// Finds the code of `read` and `write`, before the first execution: the loader's lookup waits for its
+/// lock.
+pub(crate) fn find_inner_points() {
+    /// `RTLD_DL_SYMENT`: the symbol's entry is wanted.
+    const ENTRY: c_int = 1;
+    #[unsafe(link_section = "heddle_functions")]
+    static READ: Lazy = Lazy::new(c"read", None);
+    #[unsafe(link_section = "heddle_functions")]
+    static WRITE: Lazy = Lazy::new(c"write", None);
+    for (code, function) in INNER_POINTS.0.iter().zip([READ.get(), WRITE.get()]) {
+        // SAFETY: `info` is plain data, and the loader only writes it and the pointer to the entry,
+        // which is valid as long as the library is loaded.
+        unsafe {
+            let mut info: libc::Dl_info = std::mem::zeroed();
+            let mut entry: *const libc::Elf64_Sym = std::ptr::null();
+            let found = real!(dladdr1(function, &raw mut info, &raw mut entry, ENTRY)
+                as fn(
+                    *mut c_void,
+                    *mut libc::Dl_info,
+                    *mut *const libc::Elf64_Sym,
+                    c_int,
+                ) -> c_int);
+            if found != 0 && !entry.is_null() {
+                let start = info.dli_saddr as u64;
+                code.set((start, start + (*entry).st_size));
+            }
+        }
+    }
+}
 
 /// Whether the system call at `site` is one of the C library's function `read` or `write`, called by the
 /// library itself. (It also has versions of them that are no cancellation points.)
 pub(crate) fn is_inner_point(site: u64) -> bool {
-    if is_at_point(world().task()) {
-        return false;
-    }
-    if let Some((_, is)) = CALLERS.0.iter().map(Cell::get).find(|(known, _)| *known == site) {
-        return is;
-    }
-    static READ: Lazy = Lazy::new(c"read", None);
-    static WRITE: Lazy = Lazy::new(c"write", None);
-    // SAFETY: `info` is plain data, and the loader only writes it.
-    let is = unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        libc::dladdr(site as *const _, &raw mut info) != 0
-            && [READ.get(), WRITE.get()].contains(&info.dli_saddr)
-    };
-    let free = CALLERS.0.iter().find(|known| known.get().0 == 0).unwrap_or(&CALLERS.0[0]);
-    free.set((site, is));
-    is
+    let is_within = |code: &Cell<(u64, u64)>| (code.get().0..code.get().1).contains(&site);
+    !is_at_point(world().task()) && INNER_POINTS.0.iter().any(is_within)
 }
 
 points! {
@@ -210,6 +225,7 @@ points! {
     wait waitpid wait3 wait4 waitid
     msgrcv msgsnd lockf lockf64
     ppoll select pselect epoll_wait epoll_pwait epoll_pwait2
+    aio_suspend aio_suspend64
 }
 
 interpose! {

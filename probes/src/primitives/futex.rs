@@ -1,7 +1,9 @@
 //! Futexes, on which Rust's locks, C++'s `atomic::wait` and libc's own locks are built.
 
+use crate::primitives::cancel;
 use crate::primitives::waiters::{Waiter, waits_on, wake};
 use crate::schedule::scheduler::{point, wakes_spuriously};
+use crate::state::cancellation::{AT_POINT, is_at_point, set};
 use crate::state::clock;
 use crate::state::task::Interrupted;
 use crate::state::task::{Gate, Task};
@@ -118,9 +120,21 @@ fn wait(
         return -i64::from(libc::EAGAIN);
     }
     let task = world().task();
+    // Of the waits in a function that is a cancellation point, only the one on a word of its stack can be
+    // cancelled: the others are those for the C library's locks.
+    let is_inner = is_at_point(task);
+    let is_cancellable = is_inner && is_on_stack(task, address);
+    if is_cancellable {
+        cancel::act_if_due();
+    }
+    set(task, AT_POINT, is_cancellable);
     task.interrupts.set(Interrupted::UnlessRestarted);
     let woken = sleep(address, bits as u32, deadline, may_be_spurious, site);
     task.interrupts.set(Interrupted::Never);
+    set(task, AT_POINT, is_inner);
+    if is_cancellable {
+        cancel::act_if_due();
+    }
     let error = match (woken, task.interrupted.replace(false)) {
         (true, _) => return 0,
         (false, true) => libc::EINTR,
@@ -128,6 +142,12 @@ fn wait(
     };
     record::value(error as u64);
     -i64::from(error)
+}
+
+/// Whether an address is on a task's stack.
+fn is_on_stack(task: &Task, address: u64) -> bool {
+    let stack = task.stack.get();
+    (stack.low..stack.high).contains(&address)
 }
 
 /// Waits until the task is woken (true), or its deadline passes (false). A wait in which a lock is

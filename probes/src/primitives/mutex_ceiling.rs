@@ -83,10 +83,22 @@ pub(crate) fn change(from: usize, to: usize) -> c_int {
     if most == before {
         return 0;
     }
-    raised.most.set(most);
+    // Before the task is raised: the C library stores the first answer of the kernel.
     let (policy, own) = scheduling();
+    raised.most.set(most);
     let has_priorities = matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR);
     if own < most as c_int && !has_priorities { libc::EINVAL } else { 0 }
+}
+
+/// The priority that the kernel reports of a task whose own is `priority`: that of the highest ceiling
+/// to which it is raised, if its policy has priorities.
+pub(crate) fn raised(number: u16, policy: c_int, priority: c_int) -> c_int {
+    match policy & !libc::SCHED_RESET_ON_FORK {
+        libc::SCHED_FIFO | libc::SCHED_RR => {
+            priority.max(TABLE.tasks[usize::from(number)].most.get() as c_int)
+        }
+        _ => priority,
+    }
 }
 
 /// The running task wants a mutex with this ceiling: an error number, or 0.

@@ -65,6 +65,20 @@ pub(crate) fn prepare_spares() {
     stacks::prepare_alike(size, guard, SPARE);
 }
 
+/// The loader maps a library. It initialises thread-local variables that the library expects at a fixed
+/// place of each thread in all threads of the C library's list, to which tasks and spare blocks do not
+/// belong otherwise.
+pub(crate) fn library_comes() {
+    let world = world();
+    for number in 1..world.created.get() {
+        let task = &world.tasks[usize::from(number)];
+        if matches!(task.life(), Lifecycle::Alive | Lifecycle::Ended) && !task.is_timer.get() {
+            thread_block::link(task.block.get());
+        }
+    }
+    SPARES.blocks[..SPARES.len.get()].iter().for_each(|spare| thread_block::link(spare.get()));
+}
+
 /// The number of spare thread control blocks.
 pub(crate) fn spare_blocks() -> usize {
     SPARES.len.get()
@@ -188,18 +202,7 @@ impl Given {
     unsafe fn by(attributes: *const c_void) -> Result<Given, ()> {
         let mut given = Given::default();
         if attributes.is_null() {
-            if !SPARES.has_defaults.get() {
-                return Ok(given);
-            }
-            let mut defaults = [0u64; 8];
-            let defaults = defaults.as_mut_ptr().cast::<c_void>();
-            if real!(pthread_getattr_default_np(defaults) as fn(*mut c_void) -> c_int) != 0 {
-                return Ok(given);
-            }
-            // SAFETY: the function above filled in the attributes, a local that is destroyed below.
-            let given = unsafe { Given::by(defaults) };
-            real!(pthread_attr_destroy(defaults) as fn(*mut c_void) -> c_int);
-            return given;
+            return Ok(given);
         }
         let mut set = [0u64; 16];
         // The set has 1,024 bits, of which the kernel uses 64.
@@ -283,8 +286,35 @@ pub(crate) unsafe fn create(
         outcome::unsupported("more than 4096 threads in one execution", site);
     }
     reap_detached();
-    // SAFETY: the program passed the attributes to `pthread_create`, which requires null or a valid
-    // object.
+    if !attributes.is_null() || !SPARES.has_defaults.get() {
+        // SAFETY: what the program passed to `pthread_create`, which requires null or a valid object.
+        return unsafe { create_by(thread, attributes, start, argument) };
+    }
+    let mut defaults = [0u64; 8];
+    let defaults = defaults.as_mut_ptr().cast::<c_void>();
+    let error = real!(pthread_getattr_default_np(defaults) as fn(*mut c_void) -> c_int);
+    if error != 0 {
+        return error;
+    }
+    // SAFETY: the function above filled in the attributes, a local that is destroyed below.
+    let error = unsafe { create_by(thread, defaults, start, argument) };
+    real!(pthread_attr_destroy(defaults) as fn(*mut c_void) -> c_int);
+    error
+}
+
+/// Creates a thread as its attributes say. An error number, or 0.
+///
+/// # Safety
+/// `thread` is a place for the id, and `attributes` is null or a valid `pthread_attr_t`.
+unsafe fn create_by(
+    thread: *mut u64,
+    attributes: *const c_void,
+    start: u64,
+    argument: u64,
+) -> c_int {
+    let world = world();
+    let number = world.created.get();
+    // SAFETY: the caller's contract.
     let Ok(given) = (unsafe { Given::by(attributes) }) else { return libc::EINVAL };
     // SAFETY: as above.
     if !unsafe { is_schedulable(attributes) } {
@@ -330,10 +360,23 @@ pub(crate) unsafe fn create(
         clock::create(number);
         world.born(number);
         access::created(number);
-        task.scheduling.set(schedule(block, attributes).unwrap_or(task.scheduling.get()));
+        let scheduled = schedule(block, attributes);
+        task.is_scheduled.set(scheduled.is_some());
+        task.scheduling.set(scheduled.unwrap_or(task.scheduling.get()));
         thread.write(block);
     }
     0
+}
+
+/// The lowest address of main's stack under the limit of this moment, which the program may have
+/// changed.
+fn main_low(stack: Stack) -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel writes only the local `limit`.
+    unsafe { raw::call!(libc::SYS_prlimit64, 0, libc::RLIMIT_STACK, 0, &raw mut limit) };
+    let end = stacks::end_of_first();
+    let lowest = end.saturating_sub(limit.rlim_cur).next_multiple_of(4096);
+    lowest.clamp(stack.low, stack.high - 4096)
 }
 
 extern "C" fn second_task(_: u64) -> u64 {
@@ -633,7 +676,7 @@ interpose! {
             let Some(number) = world().by_block(thread) else { return libc::ESRCH };
             let task = &world().tasks[usize::from(number)];
             let stack = task.stack.get();
-            let low = stack.low + stack.guard;
+            let low = if number == 0 { main_low(stack) } else { stack.low + stack.guard };
             real!(pthread_attr_init(attributes) as fn(*mut c_void) -> c_int);
             real!(pthread_attr_setstack(attributes, low, stack.high - low)
                 as fn(*mut c_void, u64, u64) -> c_int);
@@ -649,6 +692,17 @@ interpose! {
             }
             real!(pthread_attr_setaffinity_np(attributes, 128usize, set.as_ptr())
                 as fn(*mut c_void, usize, *const u64) -> c_int);
+            if attributes::priorities_are_used() {
+                let (mut policy, mut priority) = (0, 0);
+                real!(pthread_getschedparam(thread, &raw mut policy, &raw mut priority)
+                    as fn(u64, *mut c_int, *mut c_int) -> c_int);
+                real!(pthread_attr_setschedpolicy(attributes, policy)
+                    as fn(*mut c_void, c_int) -> c_int);
+                real!(pthread_attr_setschedparam(attributes, &raw const priority)
+                    as fn(*mut c_void, *const c_int) -> c_int);
+            }
+            real!(pthread_attr_setinheritsched(attributes, c_int::from(task.is_scheduled.get()))
+                as fn(*mut c_void, c_int) -> c_int);
             real!(pthread_attr_setdetachstate(attributes, c_int::from(task.detached.get()))
                 as fn(*mut c_void, c_int) -> c_int)
         }

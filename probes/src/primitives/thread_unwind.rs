@@ -21,6 +21,8 @@ struct Buffer {
     mask_was_saved: i32,
     /// The buffer that was registered before.
     previous: u64,
+    /// The innermost handler of the old list when this buffer was registered.
+    handler: u64,
     /// The previous cancelability type, if registering changed it.
     kind: i32,
 }
@@ -62,16 +64,28 @@ extern "C-unwind" fn stop(
     let frame = real!(_Unwind_GetCFA(context) as fn(*mut c_void) -> u64);
     let over = actions & END_OF_STACK != 0 || frame >= task.base.get();
     let buffer = task.cleanup.get() as *mut Buffer;
-    if !buffer.is_null() {
-        // SAFETY: the buffer is registered and not unregistered, so its frame is on this stack and
-        // has not returned. glibc mangles the saved stack pointer with the pointer guard
-        // (PTR_MANGLE); register 6 is rsp.
+    // SAFETY: the buffer is registered and not unregistered, so its frame is on this stack and has
+    // not returned. glibc mangles the saved stack pointer with the pointer guard (PTR_MANGLE);
+    // register 6 is rsp.
+    let registered = unsafe { buffer.as_ref() }.map(|buffer| {
+        (buffer.registers[6].rotate_right(17) ^ thread_block::pointer_guard(), buffer.handler)
+    });
+    let jumps = registered.is_some_and(|(sp, _)| over || sp < frame);
+    let until = registered.map_or(0, |(_, handler)| handler);
+    loop {
+        let handler = thread_block::cleanup_handler();
+        if handler == until || handler == 0 || !(over || jumps || handler <= frame) {
+            break;
+        }
+        // SAFETY: the list is not empty, and no frame that is left was reused: the unwinder's are
+        // below.
+        unsafe { thread_block::run_cleanup_handler() };
+    }
+    if jumps {
+        // SAFETY: as above; the buffer's frame is the one to continue in.
         unsafe {
-            let sp = (*buffer).registers[6].rotate_right(17) ^ thread_block::pointer_guard();
-            if over || sp < frame {
-                task.cleanup.set((*buffer).previous);
-                real!(_longjmp(buffer.cast(), 1) as fn(*mut c_void, c_int) -> ());
-            }
+            task.cleanup.set((*buffer).previous);
+            real!(_longjmp(buffer.cast(), 1) as fn(*mut c_void, c_int) -> ());
         }
     }
     if over {
@@ -106,8 +120,13 @@ interpose! {
             return;
         }
         let task = world().task();
-        // SAFETY: compiled code passes a buffer in its own frame.
-        unsafe { (*buffer.cast::<Buffer>()).previous = task.cleanup.get() };
+        // SAFETY: compiled code passes a buffer in its own frame; nothing else accesses it during
+        // the call.
+        unsafe {
+            let buffer = &mut *buffer.cast::<Buffer>();
+            buffer.previous = task.cleanup.get();
+            buffer.handler = thread_block::cleanup_handler();
+        }
         task.cleanup.set(buffer as u64);
     }
 
@@ -131,6 +150,7 @@ interpose! {
         unsafe {
             let buffer = &mut *buffer.cast::<Buffer>();
             buffer.previous = task.cleanup.get();
+            buffer.handler = thread_block::cleanup_handler();
             buffer.kind = cancellation::defer();
         }
         task.cleanup.set(buffer as u64);

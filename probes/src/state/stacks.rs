@@ -8,6 +8,8 @@ use crate::state::stack::{Stack, unmap};
 use crate::state::task::Lifecycle;
 use crate::state::world::world;
 use crate::sys::raw;
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
 
 /// The guard's size if the program asks for no other.
 pub(crate) const GUARD: usize = 4096;
@@ -24,6 +26,53 @@ const PARTS: u64 = 64;
 const PART_LEN: u64 = 1 << 38;
 /// The most stacks of one part: one more than there can be tasks.
 const PLACES: usize = crate::state::world::MAX_TASKS + 64;
+
+/// Whether code may run on stacks: the program or one of its libraries was built for that.
+struct Executable(Cell<bool>);
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for Executable {}
+static EXECUTABLE: Executable = Executable(Cell::new(false));
+
+/// How the memory of stacks may be used.
+fn protection() -> i32 {
+    let execute = if EXECUTABLE.0.get() { libc::PROT_EXEC } else { 0 };
+    libc::PROT_READ | libc::PROT_WRITE | execute
+}
+
+/// Lets code run on stacks if the loaded modules ask for that. No task but main exists.
+pub(crate) fn find_protection() {
+    extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a valid description with `dlpi_phnum` program headers, and
+        // `found` is a `bool`.
+        unsafe {
+            let headers = std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
+            let asks = |header: &libc::Elf64_Phdr| {
+                header.p_type == libc::PT_GNU_STACK && header.p_flags & libc::PF_X != 0
+            };
+            *found.cast::<bool>() |= headers.iter().any(asks);
+        }
+        0
+    }
+    let mut found = false;
+    // SAFETY: `look` has the type that the function expects, and `found` outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
+    EXECUTABLE.0.set(found);
+}
+
+/// Lets code run on the stacks of all tasks, from here on.
+pub(crate) fn make_executable() {
+    EXECUTABLE.0.set(true);
+    let world = world();
+    let tasks = world.tasks[1..usize::from(world.created.get())].iter();
+    let living = tasks.filter(|task| task.life() != Lifecycle::Reaped).map(|task| task.stack.get());
+    for stack in living.chain(world.spare_stacks.each()) {
+        let low = (stack.low + stack.guard).next_multiple_of(4096);
+        if stack.low != 0 && stack.high > low {
+            // SAFETY: the stack is a mapping of this size, and only becomes more usable.
+            unsafe { raw::call!(libc::SYS_mprotect, low, stack.high - low, protection()) };
+        }
+    }
+}
 
 /// The places for stacks of one size and guard.
 struct Places {
@@ -79,7 +128,7 @@ impl Places {
     /// Maps a stack at this address, or elsewhere if something else is there.
     fn map(&self, low: Option<u64>) -> Option<Stack> {
         let flags = libc::MAP_NORESERVE | libc::MAP_STACK;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let access = protection();
         let len = self.size as usize;
         let at = low
             .and_then(|low| raw::map(low as usize, len, access, flags | libc::MAP_FIXED_NOREPLACE));
@@ -131,6 +180,21 @@ pub(crate) fn prepare(wanted: &[(u64, u64)]) {
             unmap(stack);
             break;
         }
+    }
+}
+
+/// The end of the memory of the process's first stack. The kernel's limit counts from there; above
+/// what main uses are the program's arguments and its environment.
+pub(crate) fn end_of_first() -> u64 {
+    // SAFETY: the kernel's start-up vector has the address of a C string, or the answer is 0. The
+    // string is the last thing on the stack but one word (Linux, `fs/exec.c`).
+    unsafe {
+        let name = libc::getauxval(libc::AT_EXECFN);
+        let end = match name {
+            0 => 0,
+            _ => name + std::ffi::CStr::from_ptr(name as *const _).to_bytes_with_nul().len() as u64,
+        };
+        (end + 8).next_multiple_of(4096)
     }
 }
 

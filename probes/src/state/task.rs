@@ -277,6 +277,8 @@ pub(crate) struct Task {
     pub(crate) nice: Cell<Option<i8>>,
     /// The scheduling policy and priority that it was given by a system call, or from its creator.
     pub(crate) scheduling: Cell<(i32, i32)>,
+    /// Whether its attributes gave it those (`PTHREAD_EXPLICIT_SCHED`).
+    pub(crate) is_scheduled: Cell<bool>,
     /// The site of the system call that it made last.
     pub(crate) served: Cell<u64>,
     /// The number of that call.
@@ -353,6 +355,7 @@ impl Task {
         call: Cell::new(-1),
         nice: Cell::new(None),
         scheduling: Cell::new((libc::SCHED_OTHER, 0)),
+        is_scheduled: Cell::new(false),
     };
 
     /// The stage of its life cycle.
@@ -469,6 +472,7 @@ impl Task {
             steps,
             nice,
             scheduling,
+            is_scheduled,
             served,
             call,
             library_call,
@@ -534,6 +538,7 @@ impl Task {
         self.steps.set(steps.get());
         self.nice.set(nice.get());
         self.scheduling.set(scheduling.get());
+        self.is_scheduled.set(is_scheduled.get());
         self.served.set(served.get());
         self.call.set(call.get());
         self.library_call.set(library_call.get());

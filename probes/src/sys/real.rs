@@ -18,7 +18,8 @@ pub(crate) fn find(name: &CStr, version: Option<&CStr>) -> *mut c_void {
     }
 }
 
-/// A function that is looked up at its first use.
+/// A function that is looked up at its first use, or by [`find_all`]. Each is in the section
+/// `heddle_functions` of the runtime, so that [`find_all`] finds it.
 pub(crate) struct Lazy {
     name: &'static CStr,
     version: Option<&'static CStr>,
@@ -46,9 +47,34 @@ impl Lazy {
     }
 }
 
+unsafe extern "C" {
+    /// The first function of the section, and its end (the linker defines the symbols).
+    static __start_heddle_functions: u8;
+    static __stop_heddle_functions: u8;
+}
+
+/// Looks up all functions. A later lookup would wait for the loader's lock, which a task may hold
+/// while it waits for another one, in a destructor for example.
+pub(crate) fn find_all() {
+    // SAFETY: the section holds functions of this type and nothing else; all of them have its
+    // alignment, so there are no gaps.
+    unsafe {
+        let mut next = (&raw const __start_heddle_functions).cast::<Lazy>();
+        let end = (&raw const __stop_heddle_functions).cast::<Lazy>();
+        while next < end {
+            let Lazy { name, version, found } = &*next;
+            if found.load(Relaxed).is_null() {
+                found.store(find(name, *version), Relaxed);
+            }
+            next = next.add(1);
+        }
+    }
+}
+
 /// `real!(name(args) as fn(types) -> ret)`: calls the real function.
 macro_rules! real {
     ($name:ident($($arg:expr),* $(,)?) as fn($($type:ty),* $(,)?) -> $ret:ty) => {{
+        #[unsafe(link_section = "heddle_functions")]
         static REAL: $crate::sys::real::Lazy = $crate::sys::real::Lazy::new(
             // SAFETY: `concat!` appends a zero byte, and names contain none.
             unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(
