@@ -30,7 +30,7 @@ const THINGS: &[(&str, Option<(FailureKind, &str)>)] = &[
     ("raw_exit", Some((Unsupported, "not supported yet: the exit system call of one thread"))),
     (
         "user_of_one_thread",
-        Some((Unsupported, "not supported yet: a user or groups of one thread only")),
+        Some((Unsupported, "not supported yet: a user or groups of one thread only (by syscall)")),
     ),
     ("by_system", None),
     ("by_popen", None),

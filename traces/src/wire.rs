@@ -151,7 +151,7 @@ pub const UNKNOWN_INSTRUCTION: &str = "instruction ";
 pub const LEFT_FILE: &str = "file ";
 /// What the name of an [`UnknownCall`] begins with if it is state that calls of the C library may use at the same
 /// time, although the library does not protect it.
-pub const OVERLAPPING_USE: &str = "overlapping use of ";
+pub const OVERLAPPING_USE: &str = "use of ";
 
 /// How many functions with unknown effects can be named.
 pub const UNKNOWN_CALLS: usize = 16;

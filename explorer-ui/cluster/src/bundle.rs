@@ -149,8 +149,7 @@ impl Bundle {
     /// If a file cannot be written, or this machine has another C library.
     pub(crate) fn unpack(self, directory: &Path) -> Result<Unpacked, Error> {
         // Executions name files by their paths without symbolic links.
-        let directory = &fs::canonicalize(directory)
-            .map_err(Error::system(format!("cannot open {}", directory.display())))?;
+        let directory = &fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
         let file = self.program.path().file_name().unwrap_or_else(|| OsStr::new("program"));
         let program = directory.join("program").join(file);
         self.program.write(&program)?;

@@ -161,7 +161,7 @@ fn unlink(block: u64) {
     let links = (block as usize + LAYOUT.list.get()) as *mut [u64; 2];
     // SAFETY: as in `link`.
     unsafe {
-        let [next, before] = std::mem::replace(&mut *links, [0, 0]);
+        let [next, before] = std::mem::take(&mut *links);
         if next != 0 && before != 0 {
             (*(next as *mut [u64; 2]))[1] = before;
             (*(before as *mut [u64; 2]))[0] = next;
@@ -175,8 +175,11 @@ pub(crate) fn unlink_all() {
     let Some(head) = all_threads() else { return };
     // SAFETY: as in `link`; each entry is in a block, at the same offset.
     unsafe {
-        while (*head)[0] != head as u64 && (*head)[0] != 0 {
-            unlink((*head)[0] - LAYOUT.list.get() as u64);
+        let mut next = (*head)[0];
+        while next != head as u64 && next != 0 {
+            let entry = next;
+            next = (*(entry as *const [u64; 2]))[0];
+            unlink(entry - LAYOUT.list.get() as u64);
         }
     }
 }
