@@ -225,6 +225,22 @@ fn a_search_whose_processes_are_always_killed_is_an_error() {
     }
 }
 
+/// Before main, a fault of the program cannot be distinguished from a signal that another process sent: it is
+/// one if it is there at each start.
+#[test]
+fn a_signal_before_main_is_the_programs_if_it_comes_at_each_start() {
+    for (flags, verdict, says) in [
+        (&[][..], Verdict::Clean, "signal 11 (SIGSEGV) before main; its executions were run again"),
+        (&["-DALWAYS"], Verdict::Error, "ended before main: it was killed by signal 11 (SIGSEGV)"),
+    ] {
+        let home = Home::new();
+        build(&home, "killed_before_main", "program", flags);
+        let run = home.heddle(["explore", "--json", "--", "./program"]);
+        assert_eq!(run.report().verdict, verdict, "{}", run.stdout);
+        assert!(run.stdout.contains(says), "{}", run.stdout);
+    }
+}
+
 #[test]
 fn an_interrupt_ends_the_search() {
     for (flags, status, verdict) in

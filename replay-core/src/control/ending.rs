@@ -15,12 +15,14 @@ pub struct Ending {
     pub(crate) how: String,
     /// Whether something outside of the program ended it, which says nothing about the program.
     pub(crate) from_outside: bool,
+    /// Whether a signal ended it.
+    pub(crate) by_signal: bool,
 }
 
 impl Ending {
     /// An end that the program or Heddle itself caused.
     pub(crate) fn own(how: &str) -> Ending {
-        Ending { how: how.to_owned(), from_outside: false }
+        Ending { how: how.to_owned(), from_outside: false, by_signal: false }
     }
 
     /// The meaning of a wait status. `unresponsive` says whether Heddle killed the process.
@@ -32,7 +34,10 @@ impl Ending {
         if !was_ended_from_outside(status) {
             return match signal {
                 0 => Ending::own(&format!("it exited with status {}", status >> 8 & 0xff)),
-                _ => Ending::own(&format!("it was killed by {}", name(signal))),
+                _ => Ending {
+                    by_signal: true,
+                    ..Ending::own(&format!("it was killed by {}", name(signal)))
+                },
             };
         }
         Ending::from_outside(status, before)
@@ -59,7 +64,7 @@ impl Ending {
             }
             _ => format!("{} from outside of the program ended it", name(signal)),
         };
-        Ending { how, from_outside: true }
+        Ending { how, from_outside: true, by_signal: true }
     }
 }
 
@@ -138,7 +143,9 @@ mod tests {
         let now = KillerCounts::now();
         let of = |status| Ending::of(status, false, &now);
         assert_eq!(of(3 << 8), Ending::own("it exited with status 3"));
-        assert_eq!(of(11 | 0x80), Ending::own("it was killed by signal 11 (SIGSEGV)"));
+        let fault = of(11 | 0x80);
+        assert_eq!((fault.from_outside, fault.by_signal), (false, true));
+        assert_eq!(fault.how, "it was killed by signal 11 (SIGSEGV)");
         assert!(of(9).from_outside && of(15).from_outside);
         assert_eq!(of(15).how, "signal 15 (SIGTERM) from outside of the program ended it");
         assert_eq!(of(24).how, "it used up its processor time: raise the limit (ulimit -t)");

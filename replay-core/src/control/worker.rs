@@ -2,12 +2,12 @@
 
 use crate::control::channel::{Channel, Common};
 use crate::control::ending::{Ending, KillerCounts};
+use crate::launch::child::Child;
 use crate::launch::own_files::OwnFiles;
 use crate::launch::{leftovers, process};
 use crate::{Error, Target};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::process::Child;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
@@ -108,7 +108,7 @@ impl<'a> Worker<'a> {
     /// descendants are ever inspected or signalled.
     pub(crate) fn execution_pid(&self) -> Option<i32> {
         let pid = self.channel.header().execution_pid.load(Relaxed);
-        let worker = self.child.id() as i32;
+        let worker = self.child.id();
         let parent = |pid: &i32| stat(*pid).map(|stat| stat.parent).filter(|&pid| pid > 1);
         let mut line = std::iter::successors((pid > 1).then_some(pid), parent);
         line.any(|ancestor| ancestor == worker).then_some(pid)
@@ -276,8 +276,8 @@ impl<'a> Worker<'a> {
     pub(crate) fn end(&mut self) {
         // Its children have a death signal; the process group covers everything else.
         if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = kill(Pid::from_raw(-(self.child.id() as i32)), Signal::SIGKILL);
-            let _ = self.child.kill();
+            let _ = kill(Pid::from_raw(-self.child.id()), Signal::SIGKILL);
+            self.child.kill();
             let _ = self.child.wait();
         }
         leftovers::ended(self.child.id());

@@ -29,15 +29,15 @@ struct Open {
 static GUARD: OnceLock<Option<Guard>> = OnceLock::new();
 
 /// A process was started, which leads a process group.
-pub(crate) fn started(process: u32) {
-    change(process as i32, true);
+pub(crate) fn started(process: i32) {
+    change(process, true);
 }
 
 /// A process has ended, and was waited for: ends the rest of its group, once.
-pub(crate) fn ended(process: u32) {
-    if change(process as i32, false) {
+pub(crate) fn ended(process: i32) {
+    if change(process, false) {
         // SAFETY: passes no pointer. The number is not used again as long as the group has a process.
-        unsafe { libc::kill(-(process as i32), libc::SIGKILL) };
+        unsafe { libc::kill(-process, libc::SIGKILL) };
     }
 }
 

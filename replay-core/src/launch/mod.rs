@@ -2,6 +2,7 @@
 //! an instrumented program, and the start of its process.
 
 pub mod build;
+pub(crate) mod child;
 pub mod doctor;
 mod elf_names;
 pub(crate) mod leftovers;

@@ -2,15 +2,17 @@
 
 use crate::control::channel::{Channel, Common};
 use crate::error::remedy;
+use crate::launch::child::Child;
 use crate::launch::own_files::OwnFiles;
 use crate::launch::{leftovers, priority, runtime};
 use crate::{Error, Target};
 use nix::sys::personality::{self, Persona};
+use std::convert::Infallible;
 use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
 use traces::wire::{ENV_CHANNEL, ENV_PADDING, ENV_SAVED};
 
 /// Inherited descriptors start here, above the numbers that programs rely on.
@@ -54,22 +56,28 @@ fn spawn(
     let arguments = Strings::new(arguments.map(|argument| c_string(argument)).collect())?;
     let variables = environment(target, inherited.as_raw_fd())?;
     let variables = Strings::new(variables.iter().map(variable).collect())?;
-    let mut command = Command::new(&target.program);
-    command
-        .current_dir(&target.cwd)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    let directory = c_string(target.cwd.as_os_str())?;
+    let nothing = File::options().read(true).write(true).open("/dev/null");
+    let nothing = nothing.map_err(Error::system("cannot open /dev/null"))?;
     let parent = std::process::id();
-    let mount = files.map(|files| files.mount.clone());
-    // SAFETY: between fork and exec only bare calls are made, and nothing is allocated.
-    unsafe {
-        command.pre_exec(move || {
+    let failed = io::Error::last_os_error;
+    let prepare = || -> io::Result<Infallible> {
+        // SAFETY: the calls take numbers, and strings that end with zero and outlive the closure. They change
+        // the new process only, but for a local mask.
+        unsafe {
+            for descriptor in 0..3 {
+                if libc::dup2(nothing.as_raw_fd(), descriptor) < 0 {
+                    return Err(failed());
+                }
+            }
+            if libc::chdir(directory.as_ptr()) != 0 {
+                return Err(failed());
+            }
             // A separate process group: Ctrl-C is for Heddle, which ends the program itself.
             libc::setpgid(0, 0);
             // Before the death signal, which a change of privileges removes.
-            if let Some(mount) = &mount {
-                mount.enter()?;
+            if let Some(files) = files {
+                files.mount.enter()?;
             }
             // The program is killed when Heddle dies.
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -83,13 +91,15 @@ fn spawn(
             libc::sigemptyset(&raw mut none);
             libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
             if traced && libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) != 0 {
-                return Err(std::io::Error::last_os_error());
+                return Err(failed());
             }
             libc::execve(program.as_ptr(), arguments.as_ptr(), variables.as_ptr());
-            Err(std::io::Error::last_os_error())
-        });
-    }
-    let child = command.spawn().map_err(|error| {
+            Err(failed())
+        }
+    };
+    // SAFETY: the closure makes bare calls only, and changes no memory but its own locals.
+    let child = unsafe { Child::start(&mut || prepare().unwrap_err()) };
+    let child = child.map_err(|error| {
         let program = target.program.display();
         Error::Target(match error.raw_os_error() {
             Some(libc::EPERM) if traced => format!(
@@ -131,11 +141,6 @@ struct Strings {
     /// The strings that the pointers refer to.
     _owned: Vec<CString>,
 }
-
-// SAFETY: the pointers are to memory that the value owns and that is not modified.
-unsafe impl Send for Strings {}
-// SAFETY: as above.
-unsafe impl Sync for Strings {}
 
 impl Strings {
     fn new(strings: Result<Vec<CString>, Error>) -> Result<Strings, Error> {

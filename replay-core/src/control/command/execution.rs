@@ -228,7 +228,7 @@ fn attempt(
             Event::Held => return attempt(target, again, options, interrupt),
             Event::Done => return Ok(Ok(Outcome::Interrupted)),
             Event::Died(_) if worker.is_stopping() => return Ok(Ok(Outcome::Interrupted)),
-            Event::Died(Ending { how, from_outside }) => {
+            Event::Died(Ending { how, from_outside, .. }) => {
                 return Ok(Ok(Outcome::Died { how, from_outside }));
             }
         }

@@ -168,7 +168,7 @@ impl Execution {
         channel.header().debug.stop_at.store(u64::MAX, Ordering::SeqCst);
         let files = target.files.of_process(&target.cwd)?;
         let child = process::start_traced(target, &channel, files.as_ref())?;
-        let tracee = Tracee::started(child.id() as i32)?;
+        let tracee = Tracee::started(child.id())?;
         let mut beginning = Machine::begin(tracee)?;
         let symbols = Symbols::of_process(beginning.tracee().pid())?;
         let main = beginning.tasks()?.first().map_or(0, |task| task.start);

@@ -3,6 +3,7 @@
 use super::pieces::{IssuedPiece, Message, PieceRunner};
 use super::round::{Counts, PieceResult};
 use crate::control::channel::Common;
+use crate::control::ending::Ending;
 use crate::control::worker::{Event, Worker};
 use crate::{Error, Target};
 use search::Visits;
@@ -20,6 +21,9 @@ use traces::wire::{Header, Job, Reset, fell_back};
 /// How long a worker runs before it is paused and its result saved. At most this much work is lost
 /// if a process dies.
 const SLICE: Duration = Duration::from_millis(600);
+/// How often the program is started while signals end it before main. There a fault of the program cannot
+/// be distinguished from a signal that another process sent.
+const STARTS: u32 = 3;
 /// How long an execution may continue after the user interrupted the search.
 const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -54,6 +58,8 @@ pub struct WorkerPool<'a> {
     /// Whether some worker's program has reached main. Then a program that does not reach main is
     /// no fault of the program.
     begun: AtomicBool,
+    /// How many processes a signal ended before main, while none has begun.
+    killed_before_main: AtomicU32,
 }
 
 impl<'a> WorkerPool<'a> {
@@ -82,6 +88,7 @@ impl<'a> WorkerPool<'a> {
             early: AtomicU64::new(0),
             instead: AtomicU32::new(fell_back::NOTHING),
             begun: AtomicBool::new(false),
+            killed_before_main: AtomicU32::new(0),
         })
     }
 
@@ -245,7 +252,13 @@ impl<'c> WorkerThread<'_, 'c> {
                 Event::Died(how) => {
                     if worker.channel().header().execution.load(Relaxed) == 0 {
                         if !pool.begun.load(Relaxed) {
-                            return Err(never_began(pool.target, &how.how));
+                            let in_a_row = pool.killed_before_main.fetch_add(1, Relaxed) + 1;
+                            if !how.by_signal || in_a_row >= STARTS {
+                                return Err(never_began(pool.target, &how.how));
+                            }
+                            let how = format!("{} before main", how.how);
+                            let died = Ending { how, from_outside: true, by_signal: true };
+                            break Some(Message::Lost { piece, died: Some(died) });
                         }
                         break Some(Message::Lost { piece, died: Some(how) });
                     }
