@@ -36,8 +36,9 @@ pub fn name_of(action: Action) -> &'static str {
 }
 
 /// Commands for a text typed into the palette, best match first: those whose name contains the
-/// typed characters in order; those with a word in their name that differs by a typing error;
-/// those whose description contains the typed characters in order.
+/// typed characters in order; those with a word in their description that begins with the typed text;
+/// those with a word in their name that differs by a typing error; those whose description contains the
+/// typed characters in order.
 #[must_use]
 pub fn matching(typed: &str) -> Vec<&'static Described> {
     let matcher = SkimMatcherV2::default().ignore_case();
@@ -52,9 +53,13 @@ pub fn matching(typed: &str) -> Vec<&'static Described> {
         .iter()
         .filter_map(|one| {
             let by_name = score(one.name).map(Rank::Name);
-            let by_text = score(one.what).map(Rank::Description);
+            let by_text = score(one.what).map(|score| match begins_a_word(one.what, typed) {
+                true => Rank::Word(score),
+                false => Rank::Description(score),
+            });
+            let word = by_text.filter(|rank| matches!(rank, Rank::Word(_)));
             let misspelled = || typing_errors(one.name, typed).map(Rank::misspelled);
-            by_name.or_else(misspelled).or(by_text).map(|rank| (rank, one))
+            by_name.or(word).or_else(misspelled).or(by_text).map(|rank| (rank, one))
         })
         .collect();
     found.sort_by_key(|&(rank, _)| std::cmp::Reverse(rank));
@@ -68,6 +73,8 @@ enum Rank {
     Description(i64),
     /// The negated number of typing errors.
     Misspelled(i32),
+    /// The matcher's score of a description with a word that begins with the typed text.
+    Word(i64),
     /// The matcher's score of the name.
     Name(i64),
 }
@@ -76,6 +83,13 @@ impl Rank {
     fn misspelled(errors: usize) -> Rank {
         Rank::Misspelled(-(errors as i32))
     }
+}
+
+/// Whether a word of the text begins with what was typed.
+fn begins_a_word(text: &str, typed: &str) -> bool {
+    let typed = typed.trim().to_lowercase();
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    words.map(str::to_lowercase).any(|word| !typed.is_empty() && word.starts_with(&typed))
 }
 
 /// The number of typing errors between a text and the closest word of a command's name, if it is
@@ -130,6 +144,14 @@ mod tests {
             let mut found = matching(id.0).into_iter().take(3);
             assert!(found.any(|one| one.action == Action::ShowPane(id)), "{}", id.0);
         }
+    }
+
+    #[test]
+    fn the_palette_prefers_words_of_descriptions_to_typing_errors() {
+        for typed in ["dif", "diff"] {
+            assert_eq!(matching(typed)[0].name, "compare");
+        }
+        assert!(matching("asciicast").iter().any(|one| one.name == "record"));
     }
 
     #[test]

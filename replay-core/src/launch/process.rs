@@ -9,7 +9,6 @@ use crate::{Error, Target};
 use nix::sys::personality::{self, Persona};
 use std::convert::Infallible;
 use std::ffi::{CString, OsStr, OsString};
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -57,16 +56,15 @@ fn spawn(
     let variables = environment(target, inherited.as_raw_fd())?;
     let variables = Strings::new(variables.iter().map(variable).collect())?;
     let directory = c_string(target.cwd.as_os_str())?;
-    let nothing = File::options().read(true).write(true).open("/dev/null");
-    let nothing = nothing.map_err(Error::system("cannot open /dev/null"))?;
     let parent = std::process::id();
     let failed = io::Error::last_os_error;
     let prepare = || -> io::Result<Infallible> {
         // SAFETY: the calls take numbers, and strings that end with zero and outlive the closure. They change
         // the new process only, but for a local mask.
         unsafe {
+            let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
             for descriptor in 0..3 {
-                if libc::dup2(nothing.as_raw_fd(), descriptor) < 0 {
+                if libc::dup2(nothing, descriptor) < 0 {
                     return Err(failed());
                 }
             }

@@ -136,8 +136,8 @@ actions! {
     "Tools" {
         Shrink "shrink" ["s"] "shrink to the smallest schedule with the same failure";
         Explain "explain" ["x"] "explain the failure: decisive orders, nearest passing schedule";
-        Compare "compare" ["c"] "compare with the nearest passing schedule, or the one opened";
-        CompareBefore "compare-before" ["B"] "compare with the previous schedule: before shrinking or a choice";
+        Compare "compare" ["c"] "diff against the nearest passing schedule, or the one opened";
+        CompareBefore "compare-before" ["B"] "diff against the previous schedule: before shrinking or a choice";
         Bookmark "bookmark" ["m" "f9"] "set or remove a bookmark on this step";
         Note "note" ["M"] "write a note on this step; saved in a file beside the trace";
         Save "save" ["w"] "write this schedule to a trace file";
