@@ -17,6 +17,7 @@ use crate::primitives::attributes::{
     set_nice, set_processors, task_meant, tell_nice,
 };
 use crate::primitives::{cancel, futex, thread};
+use crate::schedule;
 use crate::schedule::interrupt;
 use crate::schedule::scheduler::point;
 use crate::schedule::stall;
@@ -45,6 +46,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     world().task().served.set(site);
     world().task().call.set(number);
     yield_if_many(site);
+    schedule::time::spend();
     direct_calls::observe(number, args, site);
     let order = descriptor_order::of(number, args);
     let mut path = [0; 256];
