@@ -122,7 +122,8 @@ pub(crate) fn late(task: TaskId) -> Option<(TaskId, u64)> {
 }
 
 /// The running task does what is no step, but takes time: it reads a clock, or makes a system call. Whether
-/// time has passed because of that.
+/// it has made so many of these, without a step other than a yield, that another task should run. (Whether a
+/// loop with steps waits is the task of [`crate::schedule::stall`].)
 ///
 /// Such a loop may wait for a time. The count is the task's own, so that independent steps still commute.
 #[inline]
@@ -154,7 +155,7 @@ fn pass() -> bool {
     }
     access::note_gap(InstrumentationGap::Seconds);
     channel::beat();
-    true
+    waited > 0
 }
 
 /// The task was chosen: its clock rises if the step is an expiry, or its steps have taken a second,
