@@ -14,8 +14,10 @@
 //! is.
 //!
 //! A task that runs long without waiting takes time, too: every [`STEPS`] steps since its clock last
-//! rose by an expiry add a second to it. Reading a clock takes a microsecond, which is counted
-//! separately ([`Moment`]), so that it does not delay the task's other steps.
+//! rose by an expiry add a second to it, and so do system calls and readings of clocks, of which each
+//! counts as a step here: a loop that only makes these would otherwise wait for its time limit for very
+//! long ([`seconds`]). Reading a clock takes a microsecond, which is counted separately ([`Moment`]), so
+//! that it does not delay the task's other steps.
 
 use crate::reduction::events::{Access, Event, Map};
 use crate::reduction::pending::PendingOperation;
@@ -29,6 +31,18 @@ pub const READING: u64 = 1_000;
 
 /// After this many steps without an expiry, a task has taken a second.
 pub const STEPS: u32 = 10_000;
+
+/// A task that has waited for so long by looking at the time only does not wait for a time.
+pub const LONGEST: u64 = 86_400 * SECOND;
+
+/// How much later it is after [`STEPS`] steps of a task that has only read the time for this long: a
+/// second, or a small part of that time, so that a loop that waits for an hour ends as well, and not
+/// much later than it should.
+#[must_use]
+pub fn seconds(waited: u64) -> u64 {
+    const PART: u64 = 32;
+    (waited / PART).max(SECOND)
+}
 
 /// If this many objects have clocks, those that cannot raise any task's clock are forgotten.
 const FORGET: usize = 1 << 16;
@@ -155,9 +169,9 @@ impl Clocks {
         self.advance(task, moment, alone);
     }
 
-    /// The task has taken [`STEPS`] steps.
-    pub fn age(&mut self, task: TaskId, alone: bool) {
-        let deadline = self.of(task).clock.saturating_add(SECOND);
+    /// The task has taken [`STEPS`] steps, and with them this long.
+    pub fn age(&mut self, task: TaskId, by: u64, alone: bool) {
+        let deadline = self.of(task).clock.saturating_add(by);
         self.raise(task, deadline, alone);
     }
 
@@ -324,6 +338,19 @@ mod tests {
         clocks.raise(main, 500, true);
         assert_eq!(clocks.of(main).now(), shown + 500);
         assert!(!clocks.differ(), "the only task");
+    }
+
+    #[test]
+    fn a_task_that_reads_the_time_waits_not_much_longer_than_it_has_to() {
+        for limit in [SECOND, 3 * SECOND, 30 * SECOND, 600 * SECOND, 3_600 * SECOND, LONGEST] {
+            let (mut waited, mut turns) = (0, 0);
+            while waited < limit {
+                waited += seconds(waited);
+                turns += 1;
+            }
+            assert!(waited - limit <= SECOND.max(limit / 32), "{limit}: {waited}");
+            assert!(turns <= 300, "{limit}: {turns} times 10,000 readings");
+        }
     }
 
     #[test]

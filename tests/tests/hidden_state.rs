@@ -10,9 +10,7 @@ use tests::parallel::check_all;
 use traces::report::{Report, Verdict};
 
 /// The cases whose failure is not found, and a part of what the report says.
-const INCOMPLETE: [(&str, &str); 25] = [
-    ("name_in_proc_read", "`names of threads in /proc`"),
-    ("name_in_proc_written", "`names of threads in /proc`"),
+const INCOMPLETE: [(&str, &str); 23] = [
     ("watch_waiting", "`ioctl`"),
     ("watch_added", "`inotify_add_watch`"),
     ("watch_of_directory", "`inotify_add_watch`"),

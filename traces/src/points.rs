@@ -296,8 +296,8 @@ impl InstrumentationGap {
                 "deadlines that are not due within the slack were not tried (--slack)"
             }
             InstrumentationGap::Seconds => {
-                "a thread executed so many steps without waiting that they count as seconds (10,000 steps \
-                 are one): deadlines may expire because of that"
+                "a thread executed so many steps without waiting that they count as seconds (10,000 steps, \
+                 system calls or readings of a clock are one): deadlines may expire because of that"
             }
             InstrumentationGap::Interrupted => {
                 "a thread ran for long without reaching a scheduling point: it was interrupted, and \

@@ -20,7 +20,7 @@ use crate::executions::common_prefix::CommonPrefix;
 use crate::executions::manager;
 use crate::fiber::switch::{self, Parked};
 use crate::instrument::binary::hot_probes;
-use crate::kernel::{exit, pass, signal_descriptor, timer};
+use crate::kernel::{exit, pass, signal_descriptor, task_files, timer};
 use crate::memory::kernel_changes;
 use crate::memory::snapshot::{self, images};
 use crate::primitives::{mutex_ceiling, named_semaphore, thread, thread_keys};
@@ -255,6 +255,7 @@ fn is_restorable() -> bool {
         && !world.exiting.get()
         && timer::is_clear()
         && signal_descriptor::is_clear()
+        && task_files::is_clear()
         && mutex_ceiling::is_clear()
         && pending_signals::is_clear()
         && interrupt::is_clear()
@@ -312,6 +313,7 @@ impl Checkpoint {
         holders::restore(&self.holders);
         timer::clear();
         signal_descriptor::clear();
+        task_files::clear();
         mutex_ceiling::clear();
         pending_signals::clear();
         thread::restore(&self.spares);

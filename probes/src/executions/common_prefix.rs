@@ -12,7 +12,7 @@
 
 use crate::executions::manager;
 use crate::fiber::switch::{self, Parked};
-use crate::kernel::{pass, signal_descriptor, timer};
+use crate::kernel::{pass, signal_descriptor, task_files, timer};
 use crate::memory::kernel_changes;
 use crate::primitives::mutex_ceiling;
 use crate::schedule::predicates;
@@ -98,6 +98,7 @@ fn is_restorable() -> bool {
         && holders::is_clear()
         && timer::is_clear()
         && signal_descriptor::is_clear()
+        && task_files::is_clear()
         && mutex_ceiling::is_clear()
         && pending_signals::is_clear()
         && kernel_changes::is_clear()

@@ -205,9 +205,10 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
             Due::Yield => {
                 // SAFETY: as above; the reference ends with the call. The program's own code was interrupted,
                 // on a fiber: the runtime's was excluded here and above.
-                if unsafe { interruption::redirect(&mut *context) } {
-                    return;
+                if !unsafe { interruption::redirect(&mut *context) } {
+                    interrupt::later();
                 }
+                return;
             }
             Due::Continue => return,
             Due::Spins => {}

@@ -20,7 +20,7 @@ use crate::executions::own_memory::own_ranges;
 use crate::kernel::left_files;
 use crate::kernel::pass;
 use crate::kernel::system_v;
-use crate::kernel::{exit, signal_descriptor, timer};
+use crate::kernel::{exit, signal_descriptor, task_files, timer};
 use crate::memory::{kernel_changes, snapshot};
 use crate::primitives::{mutex_ceiling, named_semaphore, thread, thread_keys};
 use crate::state::end::End;
@@ -65,6 +65,7 @@ impl Begin {
         holders::clear();
         timer::clear();
         signal_descriptor::clear();
+        task_files::clear();
         mutex_ceiling::clear();
         pending_signals::clear();
         thread::restore_spares(self.blocks);

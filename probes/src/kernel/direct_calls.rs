@@ -3,9 +3,10 @@
 
 use crate::detect::access::{Access, forget_written, is_in_company, peek, settle_write};
 use crate::instrument::binary::{self, calls, imports, libc_variables, open_files};
-use crate::kernel::pass;
+use crate::kernel::{pass, task_files};
 use crate::memory::shared_views;
 use crate::schedule::access_points::{stored, visit};
+use crate::state::task::Lifecycle;
 use crate::state::world::world;
 use crate::sys::raw;
 
@@ -17,6 +18,15 @@ pub(crate) fn observe(number: i64, args: [u64; 6], site: u64) {
     changes_mappings(number, args, site);
     if shared_views::are_any() {
         mapped(number, args, site);
+    }
+    if let Some((task, writes)) = task_files::transferred(number, args) {
+        let task = &world().tasks[usize::from(task)];
+        if task.life() == Lifecycle::Alive {
+            // The kernel reads and writes a name as a whole.
+            settle_write();
+            let address = task.block.get();
+            visit(Access { address, size: 8, writes, atomic: true, proven: true, site });
+        }
     }
     if let Some(what) = unexplored(number, args) {
         calls::report_unexplored(what, "the kernel", site);
@@ -76,15 +86,15 @@ fn unexplored(number: i64, args: [u64; 6]) -> Option<&'static str> {
             Some("a standard stream that another file replaces")
         }
         libc::SYS_close if world().is_captured(args[0]) => Some("a standard stream that is closed"),
-        libc::SYS_open => of_process(args[0], args[1]),
-        libc::SYS_openat => of_process(args[1], args[2]),
+        libc::SYS_open => of_process(args[0]),
+        libc::SYS_openat => of_process(args[1]),
         _ => None,
     }
 }
 
 /// A file by which the kernel describes the process: much of what it says is here of the one kernel thread, and
 /// depends on other calls.
-fn of_process(path: u64, flags: u64) -> Option<&'static str> {
+fn of_process(path: u64) -> Option<&'static str> {
     let mut start = [0; 6];
     if !raw::read(path, &mut start) || start != *b"/proc/" {
         return None;
@@ -97,10 +107,6 @@ fn of_process(path: u64, flags: u64) -> Option<&'static str> {
     let is_process = matches!(process, b"self" | b"thread-self")
         || process.iter().all(|byte| byte.is_ascii_digit());
     let is = |names: &[&str]| names.iter().any(|name| file.ends_with(name.as_bytes()));
-    let writes = flags as i32 & libc::O_ACCMODE != libc::O_RDONLY;
-    if is_process && is(&["/comm"]) && (writes || libc_variables::names_change()) {
-        return Some("names of threads in /proc");
-    }
     (is_process
         && is(&["/status", "/stat", "/statm", "/limits", "/sched", "/maps", "/smaps", "/fd"]))
     .then_some("the process's own state in /proc")

@@ -6,7 +6,7 @@
 
 use crate::kernel::children;
 use crate::kernel::descriptor_kind::inode;
-use crate::kernel::park::park_at;
+use crate::kernel::park::{Held, closed_meanwhile, park_at};
 use crate::kernel::pass;
 use crate::state::task::Interrupted;
 use crate::state::task::{ExternalWait, Gate};
@@ -124,7 +124,15 @@ fn has_lock(kind: &[u8], descriptor: u64) -> bool {
 
 /// Serves the call: a scheduling point, then a wait while another holds the lock.
 pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
-    let wanted = Wanted { number, args };
+    let mut wanted = Wanted { number, args };
+    let waits = !wanted.is_free();
+    // As in the kernel, the wait keeps the file open. (A lock that belongs to the process would end with any
+    // descriptor of the file.)
+    let is_of_file = number == libc::SYS_flock || args[1] as i32 == libc::F_OFD_SETLKW;
+    let held = (waits && is_of_file).then(|| Held::new(args[0]));
+    if let Some(held) = &held {
+        wanted.args[0] = held.descriptor() as u64;
+    }
     let wait = ExternalWait::new(is_free, &raw const wanted as u64).private_if(is_own);
     let gate = Gate::FileFree(wait.address());
     loop {
@@ -134,6 +142,9 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         let answer = wanted.attempt();
         // Another process may have acquired it first.
         if !is_taken(answer) {
+            if waits && answer == -i64::from(libc::EBADF) {
+                closed_meanwhile(site);
+            }
             if answer == 0 {
                 pass::locked(number, args[0]);
             }

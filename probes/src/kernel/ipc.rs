@@ -208,7 +208,7 @@ pub(crate) fn queue_call(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_mq_timedsend => libc::POLLOUT,
         _ => libc::POLLIN,
     };
-    if !may_wait(descriptor) || limit != 0 && !clock::is_valid(limit) {
+    if !may_wait(descriptor) || limit != 0 && !clock::is_span(limit) {
         return pass(number, args);
     }
     let past = libc::timespec { tv_sec: 0, tv_nsec: 0 };

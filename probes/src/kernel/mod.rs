@@ -34,6 +34,7 @@ pub(crate) mod signal_waits;
 pub(crate) mod splices;
 pub(crate) mod syscalls;
 pub(crate) mod system_v;
+pub(crate) mod task_files;
 pub(crate) mod task_life;
 pub(crate) mod thread_list;
 pub(crate) mod time;

@@ -1,10 +1,9 @@
 //! Calls that wait for the other side: opening a pipe with a name, and `connect`.
 
 use crate::kernel::descriptor_kind::{Kind, kind, may_wait, option};
-use crate::kernel::park::{Blocking, has_stepped};
+use crate::kernel::park::Blocking;
 use crate::kernel::pass::{pass, pass_as};
 use crate::state::task::ExternalWait;
-use crate::steps::record;
 use crate::sys::raw;
 use std::cell::Cell;
 
@@ -148,9 +147,7 @@ pub(crate) fn connect(args: [u64; 6], site: u64) -> i64 {
         match -answer as i32 {
             libc::EAGAIN => {
                 // The listener's queue is full. The kernel does not say when that changes.
-                let before = record::fingerprint();
-                let wait = ExternalWait::new(has_stepped, &raw const before as u64);
-                if let Err(result) = call.wait_for(&wait) {
+                if let Err(result) = call.wait_for_step() {
                     return result;
                 }
             }

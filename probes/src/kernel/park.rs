@@ -142,8 +142,7 @@ impl Blocking {
             }
             let result = self.wait_for(&poll.wait());
             if result.is_ok() && !held.is_same() {
-                let what = "a descriptor that was closed while a task waited for it";
-                outcome::unsupported(what, self.site);
+                closed_meanwhile(self.site);
             }
             return result;
         }
@@ -155,9 +154,18 @@ impl Blocking {
         // The kernel says that the descriptor is ready although it refused the call: what the call
         // waits for is the state of another object, such as the receiver's queue. The kernel does not
         // report when that changes, so the task tries again after any step of another task.
+        self.wait_for_step()
+    }
+
+    /// Waits for any step of another task; the call's result if it ends with the wait.
+    pub(crate) fn wait_for_step(&self) -> Result<(), i64> {
+        let held = Held::new(self.descriptor);
         let before = record::fingerprint();
-        let wait = ExternalWait::new(has_stepped, &raw const before as u64);
-        self.wait_for(&wait)
+        let result = self.wait_for(&ExternalWait::new(has_stepped, &raw const before as u64));
+        if result.is_ok() && !held.is_same() {
+            closed_meanwhile(self.site);
+        }
+        result
     }
 
     /// Waits until this is over; the call's result if it ends with the wait.
@@ -189,9 +197,14 @@ impl Blocking {
     }
 }
 
+/// The call would continue with the open file, to which no descriptor of the program leads.
+pub(crate) fn closed_meanwhile(site: u64) -> ! {
+    outcome::unsupported("a descriptor that was closed while a task waited for it", site)
+}
+
 /// The open file that a task waits for. As in the kernel, a wait keeps it open: closing the descriptor
 /// neither ends the wait nor closes the file.
-struct Held {
+pub(crate) struct Held {
     descriptor: u64,
     /// A second descriptor, or an error.
     second: i64,
@@ -201,15 +214,16 @@ impl Held {
     /// Descriptors for this are from this number on, out of the program's way.
     const FROM: i32 = 900;
 
-    fn new(descriptor: u64) -> Held {
+    /// The open file of this descriptor.
+    pub(crate) fn new(descriptor: u64) -> Held {
         // SAFETY: passes no pointer.
         let second =
             unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_DUPFD_CLOEXEC, Held::FROM) };
         Held { descriptor, second }
     }
 
-    /// The descriptor to poll.
-    fn descriptor(&self) -> i32 {
+    /// A descriptor of it that the program does not know.
+    pub(crate) fn descriptor(&self) -> i32 {
         if self.second >= 0 { self.second as i32 } else { self.descriptor as i32 }
     }
 

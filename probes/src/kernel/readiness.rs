@@ -4,7 +4,7 @@
 //! enabled: if nothing is ready when the task is chosen, it times out (a choice like any other) and
 //! the clock advances. If a descriptor is ready at the call, there is no scheduling point.
 
-use crate::kernel::park::park_at;
+use crate::kernel::park::{closed_meanwhile, park_at};
 use crate::kernel::polling::{Poll, are_any_never_writable, ask, is_never_writable};
 use crate::kernel::signal_delivery;
 use crate::kernel::signal_descriptor;
@@ -14,7 +14,6 @@ use crate::schedule::external;
 use crate::schedule::scheduler::point;
 use crate::state::cancellation;
 use crate::state::clock;
-use crate::state::outcome;
 use crate::state::task::Gate;
 use crate::state::task::Interrupted;
 use crate::state::world::world;
@@ -132,7 +131,7 @@ fn wait(
             || waited.iter().any(|one| one.revents & libc::POLLNVAL != 0)
         {
             // The kernel would wait on for the file, which is open as long as a task waits for it.
-            outcome::unsupported("a descriptor that was closed while a task waited for it", site);
+            closed_meanwhile(site);
         }
         match until {
             _ if found != 0 => break found,

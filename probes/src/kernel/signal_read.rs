@@ -1,10 +1,9 @@
 //! Reads from a descriptor of `signalfd`.
 
 use crate::kernel::descriptor_kind::may_wait;
-use crate::kernel::park::park_at;
+use crate::kernel::park::{closed_meanwhile, park_at};
 use crate::kernel::signal_descriptor::{is_one, signals};
 use crate::kernel::signal_waits::await_children;
-use crate::state::outcome;
 use crate::state::pending_signals;
 use crate::state::task::{ExternalWait, Gate, Interrupted};
 use crate::state::world::world;
@@ -43,7 +42,7 @@ pub(crate) fn read(args: [u64; 6], site: u64) -> i64 {
         return -i64::from(libc::EINTR);
     }
     if waits && !is_one(descriptor) {
-        outcome::unsupported("a descriptor that was closed while a task waited for it", site);
+        closed_meanwhile(site);
     }
     while taken + RECORD <= size {
         let Some((signal, information)) = pending_signals::take_any(signals(descriptor)) else {

@@ -9,7 +9,7 @@ use crate::kernel::timer::descriptor;
 use crate::kernel::{
     children, descriptor_order, direct_calls, exit, file_lock, forks, ipc, messages, opening,
     output, random, readiness, signal_delivery, signal_descriptor, signal_read, signal_waits,
-    splices, thread_list, time, transfer,
+    splices, task_files, thread_list, time, transfer,
 };
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
@@ -17,6 +17,7 @@ use crate::primitives::attributes::{
     set_nice, set_processors, task_meant, tell_nice,
 };
 use crate::primitives::{cancel, futex, thread};
+use crate::schedule;
 use crate::schedule::interrupt;
 use crate::schedule::scheduler::point;
 use crate::schedule::stall;
@@ -45,9 +46,13 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     world().task().served.set(site);
     world().task().call.set(number);
     yield_if_many(site);
+    schedule::time::spend();
     direct_calls::observe(number, args, site);
     let order = descriptor_order::of(number, args);
-    let answer = answer(number, args, site);
+    let mut path = [0; 256];
+    let (own, about) = thread_list::with_own_path(number, args, &mut path);
+    let answer = answer(number, own, site);
+    task_files::returned(number, args, answer, about, site);
     descriptor_order::apply(order, answer);
     if (-4095..0).contains(&answer) {
         // SAFETY: takes no arguments; the thread pointer is the running task's.
@@ -90,8 +95,6 @@ fn yield_if_many(site: u64) {
 }
 
 fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
-    let mut path = [0; 256];
-    let args = thread_list::with_own_path(number, args, &mut path);
     let error = |code: i32| -i64::from(code);
     if !matches!(
         number,
@@ -196,6 +199,12 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_sigaltstack => sigaltstack(args),
         libc::SYS_rt_sigaction => serve_action(args, site),
         libc::SYS_kill | libc::SYS_tkill | libc::SYS_tgkill => kill(number, args, site),
+        _ if let Some((task, writes)) = task_files::transferred(number, args) => {
+            task_files::transfer(task, writes, number, args)
+        }
+        _ if task_files::is_copied(number, args) => {
+            outcome::unsupported("a copy by the kernel of a file about a thread in /proc", site)
+        }
         libc::SYS_write | libc::SYS_writev if world().is_captured(args[0]) => {
             output::write(number == libc::SYS_writev, args)
         }

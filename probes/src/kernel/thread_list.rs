@@ -1,7 +1,9 @@
 //! The directory `/proc/self/task`, which lists the threads of the process: here its tasks.
 
 use crate::kernel::pass::pass;
-use crate::primitives::attributes::own_process;
+use crate::kernel::task_files;
+use crate::primitives::attributes::{number_meant, own_process};
+use crate::state::task::Lifecycle;
 use crate::state::world::world;
 use crate::sys::raw;
 
@@ -22,8 +24,12 @@ pub(crate) fn is_one(descriptor: u64) -> bool {
 }
 
 /// The arguments of a call, with a path below a task's directory in `/proc` replaced by that of the one
-/// kernel thread. `to` is where the new path is.
-pub(crate) fn with_own_path(number: i64, args: [u64; 6], to: &mut [u8; 256]) -> [u64; 6] {
+/// kernel thread; and the task. `to` is where the new path is.
+pub(crate) fn with_own_path(
+    number: i64,
+    args: [u64; 6],
+    to: &mut [u8; 256],
+) -> ([u64; 6], Option<u16>) {
     let index = match number {
         libc::SYS_open
         | libc::SYS_access
@@ -36,49 +42,79 @@ pub(crate) fn with_own_path(number: i64, args: [u64; 6], to: &mut [u8; 256]) -> 
         | libc::SYS_newfstatat
         | libc::SYS_statx
         | libc::SYS_readlinkat => 1,
-        _ => return args,
+        _ => return (args, None),
     };
     let mut start = [0; 6];
-    if !raw::read(args[index], &mut start) || start != *b"/proc/" {
-        return args;
+    let begins = raw::read(args[index], &mut start[..1]);
+    if !begins || start[0] == b'/' && !(raw::read(args[index], &mut start) && start == *b"/proc/") {
+        return (args, None);
     }
     // SAFETY: the caller passes a path, whose beginning was just read.
     let path = unsafe { std::ffi::CStr::from_ptr(args[index] as *const _) }.to_bytes();
-    let Some(rest) = below_task(&path[start.len()..]) else { return args };
+    let (task, rest) = match path.strip_prefix(b"/proc/") {
+        Some(below) => match below_task(below) {
+            Some(found) => found,
+            None => return (args, of_this_task(below)),
+        },
+        None if index == 0 => return (args, None),
+        // Relative to the directory of a task, or to the list of them.
+        None if (args[0] as i32) < 0 || !is_one(args[0]) => {
+            return (args, task_files::task(args[0]));
+        }
+        None => match of_number(path) {
+            Some(found) => found,
+            None => return (args, None),
+        },
+    };
     const THREAD: &[u8] = b"/proc/thread-self";
     if THREAD.len() + rest.len() >= to.len() {
-        return args;
+        return (args, None);
     }
     to[..THREAD.len()].copy_from_slice(THREAD);
     to[THREAD.len()..][..rest.len()].copy_from_slice(rest);
     to[THREAD.len() + rest.len()] = 0;
     let mut args = args;
     args[index] = to.as_ptr() as u64;
-    args
+    (args, Some(task))
 }
 
-/// What follows the directory of a task of this program in a path below `/proc`.
-fn below_task(path: &[u8]) -> Option<&[u8]> {
+/// The number that a path begins with, and its length.
+fn number_in(path: &[u8]) -> Option<(i32, usize)> {
+    let len = path.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let number = std::str::from_utf8(&path[..len]).ok()?.parse::<i32>().ok()?;
+    (path.len() == len || path[len] == b'/').then_some((number, len))
+}
+
+/// The living task with the thread id that a path begins with, and what follows it.
+fn of_number(path: &[u8]) -> Option<(u16, &[u8])> {
+    let (tid, len) = number_in(path)?;
+    let task = number_meant(tid as u64).filter(|_| tid != 0)?;
+    let is_alive = world().tasks[usize::from(task)].life() == Lifecycle::Alive;
+    is_alive.then_some((task, &path[len..]))
+}
+
+/// The task in a path below `/proc` that does not exist in the kernel, and what follows its directory.
+fn below_task(path: &[u8]) -> Option<(u16, &[u8])> {
     let own = own_process();
-    let number = |path: &[u8]| {
-        let len = path.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let number = std::str::from_utf8(&path[..len]).ok()?.parse::<i32>().ok()?;
-        (path.len() == len || path[len] == b'/').then_some((number, len))
-    };
     let (process, len) = match path.strip_prefix(b"self") {
         Some(_) => (own as i32, 4),
-        None => number(path)?,
+        None => number_in(path)?,
     };
-    let rest = &path[len..];
-    let world = world();
-    match rest.strip_prefix(b"/task/") {
-        Some(task) if i64::from(process) == own => {
-            let (tid, len) = number(task)?;
-            world.by_tid(tid).map(|_| &task[len..])
-        }
+    match path[len..].strip_prefix(b"/task/") {
+        Some(task) if i64::from(process) == own => of_number(task),
         // The kernel also has a directory for each thread beside those of processes.
-        _ if i64::from(process) != own => world.by_tid(process).map(|_| rest),
+        _ if i64::from(process) != own => of_number(path),
         _ => None,
+    }
+}
+
+/// The task in a path below `/proc` that the kernel knows: main, or the running one.
+fn of_this_task(path: &[u8]) -> Option<u16> {
+    let end = path.iter().position(|&byte| byte == b'/').unwrap_or(path.len());
+    match &path[..end] {
+        b"thread-self" => Some(world().current.get()),
+        b"self" => Some(0),
+        process => (number_in(process)?.0 == own_process() as i32).then_some(0),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::detect::access;
 use crate::primitives::attributes;
 use crate::primitives::cancel;
+use crate::schedule::interrupt;
 use crate::schedule::scheduler::point;
 use crate::schedule::shown_times;
 use crate::schedule::stall;
@@ -25,10 +26,19 @@ fn is_of_descriptor(clock: c_int) -> bool {
     clock < 0 && clock & 7 == 3
 }
 
+/// Whether a clock's number is that of a thread's processor time (Linux, `CPUCLOCK_PERTHREAD`).
+fn is_of_thread(clock: c_int) -> bool {
+    clock < 0 && clock & 4 != 0
+}
+
 /// Whether a clock with this number exists.
 fn exists(clock: c_int) -> bool {
     match clock {
-        // The processor time of a thread or a process (Linux, `MAKE_PROCESS_CPUCLOCK`).
+        // The processor time of a thread of this process (Linux, `MAKE_THREAD_CPUCLOCK`).
+        ..0 if is_of_thread(clock) => {
+            clock & 3 != 3 && attributes::task_meant(!(clock >> 3) as u64).is_some()
+        }
+        // Of a process (`MAKE_PROCESS_CPUCLOCK`).
         ..0 => clock & 3 != 3 && attributes::process_exists(!(clock >> 3)),
         0..=7 | libc::CLOCK_TAI => true,
         // The alarm clocks exist only on machines that can be woken from suspension.
@@ -38,12 +48,23 @@ fn exists(clock: c_int) -> bool {
     }
 }
 
+/// No memory of a program is below this address.
+const LOWEST: u64 = 4096;
+
 /// Any sleep: a yield that advances the clock. `clock` holds the clock and the flags of
 /// `clock_nanosleep`. If a handler interrupts the sleep, the remaining time goes to `rest` (an
 /// address, or 0). Returns as the kernel does.
 pub(crate) fn sleep(request: u64, rest: u64, clock: Option<(u64, u64)>, site: u64) -> i64 {
     match clock.map(|(clock, _)| clock as c_int) {
         Some(libc::CLOCK_THREAD_CPUTIME_ID) => return -i64::from(libc::EINVAL),
+        // A thread's time does not pass while it sleeps.
+        Some(clock)
+            if is_of_thread(clock)
+                && attributes::number_meant(!(clock >> 3) as u64)
+                    == Some(world().current.get()) =>
+        {
+            return -i64::from(libc::EINVAL);
+        }
         Some(clock) if is_of_descriptor(clock) => return -i64::from(libc::EOPNOTSUPP),
         Some(clock) if !exists(clock) => {
             let wakes = matches!(clock, libc::CLOCK_REALTIME_ALARM | libc::CLOCK_BOOTTIME_ALARM);
@@ -55,6 +76,9 @@ pub(crate) fn sleep(request: u64, rest: u64, clock: Option<(u64, u64)>, site: u6
             return -i64::from(libc::EOPNOTSUPP);
         }
         _ => {}
+    }
+    if request < LOWEST {
+        return -i64::from(libc::EFAULT);
     }
     if !is_span(request) {
         return -i64::from(libc::EINVAL);
@@ -89,6 +113,10 @@ pub(crate) fn sleep(request: u64, rest: u64, clock: Option<(u64, u64)>, site: u6
 
 /// Reads a clock for a call from `caller`, if that is known.
 fn read(clock: c_int, caller: Option<u64>) -> u64 {
+    // A system call counts where it is served.
+    if let Some(site) = caller {
+        interrupt::clock_reading(site);
+    }
     let time = clock::read();
     if clock::is_shown_again(time) {
         access::note_gap(InstrumentationGap::Times);
@@ -306,6 +334,7 @@ interpose! {
         if !on_fiber() {
             return unsafe { real!(sched_getcpu() as fn() -> c_int) };
         }
+        interrupt::call_without_step(site());
         let mut processor = 0;
         attributes::own_processor(&raw mut processor, std::ptr::null_mut());
         processor as c_int
@@ -315,6 +344,7 @@ interpose! {
         if !on_fiber() {
             return unsafe { real!(getcpu(processor, node) as fn(*mut u32, *mut u32) -> c_int) };
         }
+        interrupt::call_without_step(site());
         attributes::own_processor(processor, node);
         0
     }

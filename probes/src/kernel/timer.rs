@@ -83,6 +83,11 @@ static TIMERS: Timers = Timers(
     }; MOST],
 );
 
+/// The kernel's times end here (`KTIME_MAX`).
+fn latest(due: u64) -> u64 {
+    due.min(i64::MAX as u64)
+}
+
 /// An execution begins.
 pub(crate) fn clear() {
     for timer in &TIMERS.0 {
@@ -112,7 +117,7 @@ extern "C-unwind" fn run(argument: u64) -> u64 {
         let Some(setup) = timer.setup.get().filter(|_| !is_stale()) else { return 0 };
         clock::reach_monotonic(timer.due.get());
         let again = timer.interval.get();
-        timer.due.set(if again > 0 { timer.due.get() + again } else { 0 });
+        timer.due.set(if again > 0 { latest(timer.due.get().saturating_add(again)) } else { 0 });
         match setup.notice {
             Notice::Nothing => {}
             Notice::Process { signal, value } => {
@@ -150,7 +155,7 @@ fn count(descriptor: u64) {
 fn set(number: usize, due: u64, interval: u64, site: u64) -> c_int {
     let timer = &TIMERS.0[number];
     timer.times.set(timer.times.get() + 1);
-    timer.due.set(due);
+    timer.due.set(latest(due));
     timer.interval.set(interval);
     timer.site.set(site);
     // The task of the earlier arming has nothing to wait for.
@@ -278,7 +283,7 @@ fn own(first: u64, interval: u64, site: u64) -> (u64, u64) {
     let before = remaining(0);
     let notice = Notice::Process { signal: libc::SIGALRM, value: 0 };
     TIMERS.0[0].setup.set(Some(Setup { clock: libc::CLOCK_REALTIME, notice }));
-    let due = if first > 0 { clock::now() + first } else { 0 };
+    let due = if first > 0 { clock::now().saturating_add(first) } else { 0 };
     set(0, due, interval, site);
     before
 }
@@ -377,6 +382,9 @@ interpose! {
     fn ualarm(first: c_uint, interval: c_uint) -> c_uint {
         if !on_fiber() {
             return unsafe { real!(ualarm(first, interval) as fn(c_uint, c_uint) -> c_uint) };
+        }
+        if first.max(interval) >= 1_000_000 {
+            return refuse(libc::EINVAL) as c_uint;
         }
         own(u64::from(first) * 1000, u64::from(interval) * 1000, site()).0.div_ceil(1000) as c_uint
     }

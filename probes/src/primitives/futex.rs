@@ -82,7 +82,8 @@ fn check(command: i32, realtime: bool, args: [u64; 6]) -> Result<(), i32> {
 type Deadline = Option<(i32, u64)>;
 
 fn relative(timeout: u64) -> Deadline {
-    (timeout != 0).then(|| (libc::CLOCK_MONOTONIC, clock::now() + clock::nanoseconds(timeout)))
+    (timeout != 0)
+        .then(|| (libc::CLOCK_MONOTONIC, clock::now().saturating_add(clock::nanoseconds(timeout))))
 }
 
 fn absolute(timeout: u64, realtime: bool) -> Deadline {

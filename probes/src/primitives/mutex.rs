@@ -360,6 +360,16 @@ fn refuses_owner(address: u64) -> bool {
     kind & TYPE == ERROR_CHECKING && kind & (ROBUST | INHERIT | PROTECT) != 0
 }
 
+/// Whether glibc accepts a time limit where it has to wait for the mutex: the kernel refuses negative times for
+/// mutexes with priority inheritance, and a robust mutex waits by a function that looks at the nanoseconds first.
+fn accepts(address: u64, deadline: u64) -> bool {
+    match at(address).kind.get() {
+        kind if kind & INHERIT != 0 => clock::is_span(deadline),
+        kind if kind & ROBUST != 0 => clock::is_valid(deadline),
+        _ => clock::is_valid(deadline) || clock::is_past(deadline),
+    }
+}
+
 /// A timed lock is always enabled: if the mutex is not free when the task is chosen, the lock times
 /// out.
 pub(crate) fn timed_lock(address: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
@@ -373,7 +383,7 @@ pub(crate) fn timed_lock(address: u64, clock: c_int, deadline: u64, site: u64) -
         }
         return answer(error);
     }
-    if clock::is_valid(deadline) || clock::is_past(deadline) {
+    if accepts(address, deadline) {
         clock::limit(clock, deadline);
     }
     point(Operation::TimedLock, address, site, Gate::Open);
@@ -387,11 +397,11 @@ pub(crate) fn timed_lock(address: u64, clock: c_int, deadline: u64, site: u64) -
         return answer(take(address));
     }
     lower_priority(address);
-    answer(if !clock::is_valid(deadline) && !clock::is_past(deadline) {
-        libc::EINVAL
-    } else {
+    answer(if accepts(address, deadline) {
         clock::reach(clock, deadline);
         libc::ETIMEDOUT
+    } else {
+        libc::EINVAL
     })
 }
 

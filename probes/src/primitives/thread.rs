@@ -5,6 +5,7 @@ use crate::fiber::switch;
 use crate::memory::thread_block;
 use crate::primitives::attributes;
 use crate::primitives::{cancel, misuse};
+use crate::schedule::interrupt;
 use crate::schedule::scheduler::point;
 use crate::state::cancellation;
 use crate::state::clock;
@@ -727,6 +728,7 @@ interpose! {
         if !on_fiber() {
             return unsafe { real!(gettid() as fn() -> i32) };
         }
+        interrupt::call_without_step(site());
         world().tid(world().current.get())
     }
 }

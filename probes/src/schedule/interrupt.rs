@@ -12,9 +12,11 @@ use crate::detect::access;
 use crate::schedule::memory_hash;
 use crate::schedule::scheduler::{enabled, point};
 use crate::schedule::stall;
+use crate::schedule::time;
+use crate::state::overdue;
 use crate::state::task::Gate;
 use crate::state::world::{World, world};
-use crate::sys::channel::header;
+use crate::sys::channel::{beat, header};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::Operation;
@@ -56,7 +58,7 @@ pub(crate) fn due() -> Due {
         Due::Yield
     } else if before != Some(hash) && TURNS_TAKEN.0.get() < COMPUTES {
         count();
-        crate::sys::channel::beat();
+        beat();
         Due::Continue
     } else {
         Due::Spins
@@ -102,6 +104,36 @@ pub(crate) fn yield_at_call(site: u64) {
         TURNS_TAKEN.0.set(TURNS_TAKEN.0.get() + 1);
         point(Operation::Yield, 0, site, Gate::Open);
     }
+}
+
+/// The program calls a function of the runtime that is no step. A loop of such calls may wait for another
+/// task, and the watchdog's signal mostly comes within the runtime.
+#[inline]
+pub(crate) fn call_without_step(site: u64) {
+    overdue::act_if_due(site);
+    if time::spend() && may_yield() {
+        count();
+        stall::makes_progress();
+        point(Operation::Yield, 0, site, Gate::Alone);
+    }
+}
+
+/// The same for a reading of a clock, whose loop may end without them.
+#[inline]
+pub(crate) fn clock_reading(site: u64) {
+    overdue::act_if_due(site);
+    if time::spend() {
+        stall::makes_progress();
+        yield_at_call(site);
+    }
+}
+
+/// The program's code was to be interrupted, but the runtime's was: the next call that checks for it
+/// yields, or the next signal.
+pub(crate) fn later() {
+    count();
+    overdue::note();
+    beat();
 }
 
 /// No task is enabled: those that yielded in this way may continue. Whether there is one.

@@ -544,6 +544,9 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     if root.slack.is_some() {
         let steps = task.steps.get() + 1;
         task.steps.set(steps);
+        if task.operation.get() != Operation::Yield {
+            task.waited.set(0);
+        }
         if world.timed.get() || steps >= search::time::STEPS {
             time::chosen(world, chosen, || next(world, chosen));
         }

@@ -8,9 +8,10 @@ use crate::state::root::root;
 use crate::state::task::{ExternalWait, Lifecycle, Task};
 use crate::state::time::NEVER;
 use crate::state::world::{World, world};
+use crate::sys::channel;
 use search::PendingOperation;
 use search::reduction::events::Event;
-use search::time::{Candidate, Moment, STEPS, due};
+use search::time::{Candidate, LONGEST, Moment, SECOND, STEPS, due, seconds};
 use traces::points::InstrumentationGap;
 use traces::{Operation, TaskId};
 
@@ -120,6 +121,43 @@ pub(crate) fn late(task: TaskId) -> Option<(TaskId, u64)> {
     Some((first.task, own.at - first.at))
 }
 
+/// The running task does what is no step, but takes time: it reads a clock, or makes a system call. Whether
+/// it has made so many of these, without a step other than a yield, that another task should run. (Whether a
+/// loop with steps waits is the task of [`crate::schedule::stall`].)
+///
+/// Such a loop may wait for a time. The count is the task's own, so that independent steps still commute.
+#[inline]
+pub(crate) fn spend() -> bool {
+    let task = world().task();
+    let steps = task.steps.get() + 1;
+    task.steps.set(steps);
+    steps >= STEPS && pass()
+}
+
+#[cold]
+fn pass() -> bool {
+    let (root, world) = (root(), world());
+    let task = world.task();
+    task.steps.set(0);
+    let (waited, by) = (task.waited.get(), seconds(task.waited.get()));
+    if waited >= LONGEST {
+        return false;
+    }
+    task.waited.set(waited + by);
+    let id = TaskId(world.current.get());
+    if root.slack.is_some() {
+        let mut time = root.time.borrow();
+        time.clocks.age(id, by, world.alive_len.get() == 1);
+        world.timed.set(true);
+        world.clock.set(world.clock.get().max(time.clocks.of(id).now()));
+    } else {
+        world.clock.set(world.clock.get().saturating_add(by));
+    }
+    access::note_gap(InstrumentationGap::Seconds);
+    channel::beat();
+    waited > 0
+}
+
 /// The task was chosen: its clock rises if the step is an expiry, or its steps have taken a second,
 /// and joins the clocks of what the step depends on.
 #[cold]
@@ -144,7 +182,7 @@ pub(crate) fn chosen(world: &World, number: u16, next: impl FnOnce() -> PendingO
         task.steps.set(0);
     } else if task.steps.get() >= STEPS {
         task.steps.set(0);
-        clocks.age(id, alone);
+        clocks.age(id, SECOND, alone);
         world.timed.set(true);
         access::note_gap(InstrumentationGap::Seconds);
     }

@@ -23,7 +23,7 @@ pub(crate) fn begin() {
     DUE.0.set(false);
 }
 
-/// Yields to another task at a system call or a probe of the program, if the watchdog's signal came
+/// Yields to another task at a system call, a probe or a call of the runtime by the program, if the watchdog's signal came
 /// shortly before, or ends the execution if no other task could run.
 #[inline]
 pub(crate) fn act_if_due(site: u64) {

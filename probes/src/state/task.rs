@@ -271,8 +271,12 @@ pub(crate) struct Task {
     pub(crate) limited_wait: Cell<u64>,
     /// Whether the task is not enabled only because its deadline is not due.
     pub(crate) not_due: Cell<bool>,
-    /// The number of its steps since its clock rose by an expiry.
+    /// The number of its steps since its clock rose by an expiry, with what counts as a step
+    /// ([`crate::schedule::time::spend`]).
     pub(crate) steps: Cell<u32>,
+    /// By how much its clock rose since its last step other than a yield, because it read clocks or made
+    /// system calls.
+    pub(crate) waited: Cell<u64>,
     /// The nice value that the program gave it, if it did.
     pub(crate) nice: Cell<Option<i8>>,
     /// The scheduling policy and priority that it was given by a system call, or from its creator.
@@ -351,6 +355,7 @@ impl Task {
         limited_wait: Cell::new(0),
         not_due: Cell::new(false),
         steps: Cell::new(0),
+        waited: Cell::new(0),
         served: Cell::new(0),
         call: Cell::new(-1),
         nice: Cell::new(None),
@@ -470,6 +475,7 @@ impl Task {
             limited_wait,
             not_due,
             steps,
+            waited,
             nice,
             scheduling,
             is_scheduled,
@@ -536,6 +542,7 @@ impl Task {
         self.limited_wait.set(limited_wait.get());
         self.not_due.set(not_due.get());
         self.steps.set(steps.get());
+        self.waited.set(waited.get());
         self.nice.set(nice.get());
         self.scheduling.set(scheduling.get());
         self.is_scheduled.set(is_scheduled.get());

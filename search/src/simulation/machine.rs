@@ -344,7 +344,7 @@ impl<'p> Machine<'p> {
                 self.tasks[task].steps = 0;
             } else if self.tasks[task].steps == time::STEPS {
                 self.tasks[task].steps = 0;
-                self.clocks.age(id, false);
+                self.clocks.age(id, time::SECOND, false);
             }
         }
     }

@@ -9,9 +9,6 @@ use std::ffi::CStr;
 
 /// The catalogue, for a program with these modules.
 pub(super) fn catalogue(modules: &[(Image, bool)]) -> Catalogue {
-    let mut own = modules.iter().map(|(image, _)| image).filter(|image| image.is_own());
-    let by = [c"pthread_setname_np", c"prctl", c"syscall"];
-    NAMES.0.set(own.any(|image| by.iter().any(|name| image.mentions(name))));
     let deletions = [c"pthread_key_delete", c"tss_delete"];
     let mut own = modules.iter().map(|(image, _)| image).filter(|image| image.is_own());
     let deletes_keys = own.any(|image| deletions.iter().any(|name| image.mentions(name)));
@@ -56,19 +53,6 @@ static TOKEN_POSITION: TokenPosition = TokenPosition(Cell::new(0));
 /// The address of the variable in which `strtok` keeps where it continues, if it is known.
 pub(super) fn token_position() -> Option<u64> {
     Some(TOKEN_POSITION.0.get()).filter(|&address| address != 0)
-}
-
-/// Whether the program mentions a function that changes names of threads.
-struct Names(Cell<bool>);
-
-// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
-unsafe impl Sync for Names {}
-
-static NAMES: Names = Names(Cell::new(false));
-
-/// Whether the program may change the names of its threads.
-pub(crate) fn names_change() -> bool {
-    NAMES.0.get()
 }
 
 /// Finds the address of a variable of the C library, if a module of the program uses it.

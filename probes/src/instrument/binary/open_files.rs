@@ -236,7 +236,7 @@ fn is_duplicate(one: i32, other: i32) -> bool {
         let process = raw::call!(libc::SYS_getpid);
         raw::call!(libc::SYS_kcmp, process, process, FILE, one, other)
     };
-    if answer == 0 || answer == -i64::from(libc::EBADF) {
+    if answer >= 0 || answer == -i64::from(libc::EBADF) {
         return answer == 0;
     }
     let (Some(first), Some(second)) = (status(one), status(other)) else { return false };

@@ -5,6 +5,7 @@ use crate::memory::arena::{
     END, END_LEN, USED, allocate, check_end, free_at, header_of, headers, misuse, next,
     use_after_free,
 };
+use crate::state::overdue;
 use crate::state::upcalls;
 use crate::state::world::on_fiber;
 use crate::sys::copies::is_copy;
@@ -26,6 +27,7 @@ fn caller() -> u64 {
 fn called(function: &'static str) -> u64 {
     let site = caller();
     if site != 0 && on_fiber() {
+        overdue::act_if_due(site);
         upcalls::get().heap_called(function, site);
     }
     site
