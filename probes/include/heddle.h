@@ -57,7 +57,7 @@ extern void heddle_failed(const char *expression, const char *file, unsigned lin
  *   heddle_cp(&group, pre, predicate, control, number, priority, satisfied, otherwise, post);
  *
  *   group      a heddle_cp_group, shared by the threads that are counted together
- *   pre        statements that are executed on arrival
+ *   pre        statements that are executed on arrival; (void)0 for none
  *   predicate  an expression, evaluated again whenever something may have changed
  *   control    how many others: HEDDLE_NONE, HEDDLE_FEWER, HEDDLE_MORE, HEDDLE_EXACTLY (than, or as,
  *              `number`), or HEDDLE_ALL: all that wait, and at least one, when no other can arrive

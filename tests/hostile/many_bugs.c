@@ -1,5 +1,5 @@
 /* Fails in many ways, each by its own schedules (-DFINE: in none). VALUE changes the program and
- * nothing else. */
+ * nothing else. With 8 THREADS there are more schedules than any search runs. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -7,17 +7,19 @@
 #ifndef VALUE
 #define VALUE 1
 #endif
+#ifndef THREADS
 #define THREADS 4
+#endif
 
 const int value = VALUE;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int order;
+static unsigned order;
 
 static void *work(void *number)
 {
     for (int round = 0; round < 2; round++) {
         pthread_mutex_lock(&lock);
-        order = order * THREADS + (int)(long)number;
+        order = order * THREADS + (unsigned)(long)number;
         pthread_mutex_unlock(&lock);
     }
     return NULL;
@@ -37,7 +39,7 @@ int main(void)
         abort();
     if (order % 13 == 0)
         *(volatile int *)8 = value;
-    return order % 17 == 0 ? order % 100 + 1 : 0;
+    return order % 17 == 0 ? (int)(order % 100) + 1 : 0;
 #else
     return 0;
 #endif

@@ -2,7 +2,8 @@
 //! line, within the stated memory and processor time.
 //!
 //! `HEDDLE_BOMBS=all` uses the default limits and every view, which takes minutes. `HEDDLE_BOMBS=10` makes
-//! ten of each kind, with other sizes, and looks at them in every view.
+//! ten of each kind, with other sizes, and looks at them in every view; `HEDDLE_BOMBS=4..6` takes three of
+//! these ten, for runs in several parts.
 
 use libc::rusage;
 use search::rng::Rng;
@@ -11,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 use tests::heddle::Home;
+use traces::execution::DeadlineNote;
 use traces::file::encode;
+use traces::points::ModuleAddress;
 use traces::{
     EnabledChange, Execution, Failure, FailureKind, Frame, HistoryEvent, Module, Object,
     ObjectKind, ObjectLocation, Operation, Site, Step, TaskId, TaskRecord, TaskStack, TaskState,
@@ -149,6 +152,55 @@ fn bombs(mut sizes: Sizes) -> Vec<(&'static str, Trace)> {
     let mut output = trace(1, 1, contention(1, 10));
     output.output = vec![0x1b; size(30 << 20) as usize];
     all.push(("output", output));
+    all.extend(surroundings(&mut size));
+    all
+}
+
+/// Traces that have too much besides the execution.
+fn surroundings(size: &mut dyn FnMut(u32) -> u64) -> Vec<(&'static str, Trace)> {
+    let small = || trace(2, 1, contention(2, 10));
+    let mut all = Vec::new();
+    let mut add = |name, change: &mut dyn FnMut(&mut Trace)| {
+        let mut trace = small();
+        change(&mut trace);
+        all.push((name, trace));
+    };
+    let (number, long) = (size(1_000_000), size(8 << 20) as usize);
+    let names = || (0..number).map(|at| format!("N{at}"));
+    add("arguments", &mut |of| of.header.args = vec![vec![0x1b]; number as usize]);
+    add("an argument", &mut |of| of.header.args = vec![vec![0xff; long]]);
+    add("variables", &mut |of| {
+        of.header.env = names().map(|name| (name.into_bytes(), vec![0x1b])).collect();
+    });
+    add("names of variables", &mut |of| {
+        (of.header.left_out, of.header.unread) = (names().collect(), names().collect());
+    });
+    add("learned points", &mut |of| {
+        of.header.options.learned.sites =
+            (0..number).map(|offset| ModuleAddress { module: 0, offset }).collect();
+    });
+    add("modules", &mut |of| {
+        let path = |at| Module { path: format!("/{at}"), build_id: "ab".into() };
+        of.execution.modules = (0..number / 61).map(path).collect();
+    });
+    add("names of tasks", &mut |of| {
+        let name = "\u{9b}".repeat(long / 4_000);
+        let task = TaskRecord { name: name.clone(), function: name, ..Default::default() };
+        of.execution.tasks = vec![task; 4_000];
+    });
+    add("deadlines", &mut |of| {
+        let late = |at| DeadlineNote { step: at % 10, preempts: true, late: Some((TaskId(1), at)) };
+        of.execution.deadlines = (0..number).map(late).collect();
+    });
+    add("a message", &mut |of| {
+        let failure = of.failure.as_mut().unwrap();
+        failure.message = "\u{1b}\n".repeat(long);
+        (failure.signature, failure.place) = (failure.message.clone(), failure.message.clone());
+    });
+    add("a path", &mut |of| {
+        of.header.program = "/\u{202e}".repeat(long / 4);
+        of.header.cwd = of.header.program.clone();
+    });
     all
 }
 
@@ -212,21 +264,25 @@ fn forget_peak() {
 /// give back, because a part of them is used.
 const BASE: u64 = 32 << 20;
 
-/// How many variants of each bomb, whether every view is checked, and the limits.
+/// Which variants of each bomb (0 has the sizes of the table), whether every view is checked, and the
+/// limits.
 struct Extent {
-    variants: u64,
+    variants: std::ops::RangeInclusive<u64>,
     all_views: bool,
     megabytes: u64,
     seconds: u64,
 }
 
 fn extent() -> Extent {
+    let strict = |variants, all_views| Extent { variants, all_views, megabytes: 512, seconds: 1 };
     match std::env::var("HEDDLE_BOMBS").ok().as_deref() {
-        None => Extent { variants: 0, all_views: false, megabytes: 512, seconds: 1 },
-        Some("all") => Extent { variants: 0, all_views: true, megabytes: 1024, seconds: 10 },
-        Some(number) => {
-            let variants = number.parse().expect("HEDDLE_BOMBS is `all` or a number");
-            Extent { variants, all_views: true, megabytes: 512, seconds: 1 }
+        None => strict(0..=0, false),
+        Some("all") => Extent { variants: 0..=0, all_views: true, megabytes: 1024, seconds: 10 },
+        Some(text) => {
+            let (first, last) = text.split_once("..").unwrap_or(("0", text));
+            let number =
+                |text: &str| text.parse().expect("HEDDLE_BOMBS is `all`, a number or a range");
+            strict(number(first)..=number(last), true)
         }
     }
 }
@@ -237,7 +293,7 @@ fn small_hostile_traces_cost_no_gigabytes_and_no_minutes() {
     let Extent { variants, all_views, megabytes, seconds } = extent();
     let limits = [format!("{seconds}s"), format!("{megabytes}M")];
     let (mut done, mut refused) = (0, 0);
-    for variant in 0..=variants {
+    for variant in variants {
         let sizes = Sizes((variant > 0).then(|| Rng::new(variant, 0)));
         // All traces are written, and given back, before memory is measured.
         let written = |(number, (name, trace)): (usize, (&'static str, Trace))| {

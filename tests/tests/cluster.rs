@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::process::Stdio;
 use tests::cluster::{Server, has_server, worker, worker_with};
+use tests::debugging::compiled_text;
 use tests::heddle::{Home, Run, run};
 use tests::hostile::{BOUND, await_some, build};
 use tests::targets::program;
@@ -88,6 +89,36 @@ fn a_private_server_ends_with_its_search() {
     let lines = run(home.command(["explore", "--cluster", "embedded", "--", "./none"]), BOUND);
     let expected = "heddle: ./none does not exist: check the spelling, or build it\n";
     assert_eq!((lines.status, lines.stderr.as_str()), (3, expected), "{lines:?}");
+}
+
+/// Here another path of the program refers to other files, so that no worker runs its executions.
+#[test]
+fn a_search_that_all_workers_of_a_private_cluster_refuse_ends_with_their_reason() {
+    if !has_server("a_search_that_all_workers_of_a_private_cluster_refuse") {
+        return;
+    }
+    let home = Home::new();
+    let source = "#include <pthread.h>\n#include <unistd.h>\n\
+        static void *task(void *nothing) { return nothing; }\n\
+        int main(void) {\n\
+            pthread_t threads[3];\n\
+            int number = access(\"here\", F_OK) == 0 ? 3 : 1;\n\
+            for (int i = 0; i < number; i++) pthread_create(&threads[i], 0, task, 0);\n\
+            for (int i = 0; i < number; i++) pthread_join(threads[i], 0);\n\
+        }\n";
+    let _ = compiled_text(&home, "program", source, &[]);
+    std::fs::write(home.path().join("here"), "").expect("written");
+    std::fs::write(home.path().join("commands"), "./program\n").expect("written");
+    let why =
+        "all workers of the private cluster refuse the search: an execution differs here from that";
+    let options = ["--strategy", "dpor", "--workers", "2", "--cluster", "embedded"];
+    let alone = [&["explore", "--json"], &options[..], &["--", "./program"]].concat();
+    let ran = run(home.command(alone), BOUND);
+    let last = ran.stderr.lines().last().unwrap_or_default();
+    assert!(ran.status == 3 && last.starts_with(&format!("heddle: {why}")), "{ran:?}");
+    let suite = ["test", "--commands", "commands", "--cluster", "embedded", "--jobs", "2"];
+    let ran = run(home.command([&suite[..], &["--", "--strategy", "dpor"]].concat()), BOUND);
+    assert!(ran.status == 3 && ran.stdout.contains(&format!("./program: {why}")), "{ran:?}");
 }
 
 /// The lines of a run's standard error that are JSON objects.

@@ -130,6 +130,42 @@ fn a_killed_search_is_resumed_with_another_number_of_workers() {
     assert_eq!(essence(&gone_on), essence(&whole));
 }
 
+/// However short it was.
+#[test]
+fn a_search_that_reached_its_limit_can_be_resumed_under_every_strategy() {
+    let search = Endless::new();
+    let state = search.state();
+    let mut limited = 0;
+    for strategy in search::strategy::registry::listed().map(|one| one.name) {
+        let mut options = vec!["--strategy", strategy, "--keep-going", "--workers", "1"];
+        if strategy == "when" {
+            // In no state.
+            options.extend(["--when", "main@work"]);
+        }
+        let explore = |most: &str, more: &[&str]| {
+            let args = [&["explore", "--json", "--max-executions", most], &options[..], more];
+            let args = [&args.concat()[..], &["--", "./program"]].concat();
+            run(search.home.command(args), BOUND)
+        };
+        let _ = fs::remove_dir_all(search.home.path().join("heddle-out"));
+        let first = explore("40", &[]).report();
+        if first.reason != "the limit on executions was reached" {
+            assert!(!state.exists(), "{strategy}: {first:?}");
+            continue;
+        }
+        limited += 1;
+        assert!(state.exists(), "{strategy}: there is nothing to resume: {first:?}");
+        let more = explore("90", &["--resume", "heddle-out"]).report();
+        assert!(more.executions > first.executions, "{strategy}: {more:?}");
+        // Which part a bounded search covers before its limit may differ.
+        if !["icb", "delay"].contains(&strategy) {
+            let whole = explore("90", &["--out", "other"]).report();
+            assert_eq!(essence(&more), essence(&whole), "{strategy}");
+        }
+    }
+    assert!(limited > 9, "{limited} strategies");
+}
+
 #[test]
 fn an_interrupted_search_ends_soon_and_can_be_resumed_to_its_end() {
     let home = Home::new();

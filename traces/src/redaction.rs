@@ -4,7 +4,7 @@ use crate::Trace;
 
 /// A variable is left out if a word of its name is one of these, in any case and also in the plural.
 /// Words are separated by anything but letters and digits.
-const WORDS: [&str; 18] = [
+const WORDS: [&str; 23] = [
     "PASS",
     "PWD",
     "PW",
@@ -23,11 +23,30 @@ const WORDS: [&str; 18] = [
     "PASSPHRASE",
     "PASSCODE",
     "JWT",
+    "SIG",
+    "SIGNATURE",
+    "SSHPASS",
+    "DBPASS",
+    "PGPASS",
 ];
 
-/// A variable is left out if a word of its name ends with one of these, as `PGPASSWORD` does.
-const ENDINGS: [&str; 8] =
-    ["PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "KEY", "CREDENTIAL", "COOKIE"];
+/// A variable is left out if a word of its name ends with one of these, as `PGPASSWORD` does, also with a
+/// number behind it.
+const ENDINGS: [&str; 13] = [
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "PASSCODE",
+    "PWD",
+    "SECRET",
+    "TOKEN",
+    "KEY",
+    "CREDENTIAL",
+    "COOKIE",
+    "AUTH",
+    "BEARER",
+    "JWT",
+];
 
 /// Directories, although a word of their names is in the list.
 const HARMLESS: [&str; 2] = ["PWD", "OLDPWD"];
@@ -40,8 +59,10 @@ pub fn may_be_secret(name: &[u8]) -> bool {
         return false;
     }
     name.split(|byte| !byte.is_ascii_alphanumeric()).any(|word| {
-        let singular = word.strip_suffix(b"S").unwrap_or(word);
-        [word, singular].into_iter().any(|word| {
+        let digits = word.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let unnumbered = &word[..word.len() - digits];
+        let singular = unnumbered.strip_suffix(b"S").unwrap_or(unnumbered);
+        [unnumbered, singular].into_iter().any(|word| {
             WORDS.iter().any(|known| known.as_bytes() == word)
                 || ENDINGS.iter().any(|ending| word.ends_with(ending.as_bytes()))
         })
@@ -69,19 +90,51 @@ pub fn redact(env: impl IntoIterator<Item = Variable>) -> (Vec<Variable>, Vec<St
 /// What replaces a secret.
 const MASK: &[u8] = b"***";
 
-/// The text with the credentials of every URL in it masked (`scheme://user:password@host`); none if it
-/// contains none.
+/// The text with the credentials of every URL in it masked (`scheme://user:password@host`, and the value of
+/// a parameter `?token=value`); none if it contains none.
 #[must_use]
 pub fn without_credentials(text: &[u8]) -> Option<Vec<u8>> {
+    let masked = without_user_information(text);
+    without_secret_parameters(masked.as_deref().unwrap_or(text)).or(masked)
+}
+
+/// Whether a URL ends before this byte.
+fn ends_url(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\'' | b'<' | b'>') || byte.is_ascii_whitespace()
+}
+
+fn without_secret_parameters(text: &[u8]) -> Option<Vec<u8>> {
+    let mut masked = Vec::new();
+    let (mut in_url, mut found) = (false, false);
+    let mut at = 0;
+    while let Some(&byte) = text.get(at) {
+        in_url = !ends_url(byte) && (in_url || text[at..].starts_with(b"://"));
+        masked.push(byte);
+        at += 1;
+        if !in_url || !matches!(byte, b'?' | b'&' | b';') {
+            continue;
+        }
+        let is_end = |&byte: &u8| matches!(byte, b'&' | b';' | b'#') || ends_url(byte);
+        let rest = &text[at..];
+        let parameter = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
+        let equals = parameter.iter().position(|&byte| byte == b'=');
+        if let Some(equals) = equals.filter(|&equals| may_be_secret(&parameter[..equals])) {
+            masked.extend_from_slice(&parameter[..=equals]);
+            masked.extend_from_slice(MASK);
+            at += parameter.len();
+            found = true;
+        }
+    }
+    found.then_some(masked)
+}
+
+fn without_user_information(text: &[u8]) -> Option<Vec<u8>> {
     let mut masked = Vec::new();
     let (mut rest, mut found) = (text, false);
     while let Some(at) = rest.windows(3).position(|part| part == b"://") {
         let (before, after) = rest.split_at(at + 3);
         masked.extend_from_slice(before);
-        let is_end = |byte: &u8| {
-            matches!(byte, b'/' | b'?' | b'#' | b'"' | b'\'' | b'<' | b'>')
-                || byte.is_ascii_whitespace()
-        };
+        let is_end = |&byte: &u8| matches!(byte, b'/' | b'?' | b'#') || ends_url(byte);
         let authority = &after[..after.iter().position(is_end).unwrap_or(after.len())];
         match authority.iter().rposition(|&byte| byte == b'@') {
             // A user's name alone is no secret, but a token is often passed in its place.
@@ -160,6 +213,12 @@ mod tests {
             "SESSION_ID",
             "PRIVATE_FILE",
             "aws-secret-key",
+            "PASSWORD1",
+            "GH_TOKEN_2",
+            "KEYS3",
+            "SSHPASS",
+            "MYSQLPWD",
+            "OAUTH",
         ];
         for name in secret {
             assert!(may_be_secret(name.as_bytes()), "{name}");
@@ -179,6 +238,7 @@ mod tests {
             "LD_LIBRARY_PATH",
             "XAUTHORITY",
             "PASSIVE",
+            "PATH2",
         ];
         for name in harmless {
             assert!(!may_be_secret(name.as_bytes()), "{name}");
@@ -203,6 +263,16 @@ mod tests {
             ("a ftp://hush@h, b://c:d@e?f@g", Some("a ftp://***@h, b://***@e?f@g")),
             ("x://p@ss:w@rd@host", Some("x://***@host")),
             ("https://host/a@b", None),
+            ("jdbc:x://h/d?user=me&password=hush#f", Some("jdbc:x://h/d?user=me&password=***#f")),
+            (
+                "'https://u:p@h/?a=b&access_token=hush'&key=c",
+                Some("'https://***@h/?a=b&access_token=***'&key=c"),
+            ),
+            (
+                "https://h/?sig=hush;X-Amz-Signature=hush x?key=c",
+                Some("https://h/?sig=***;X-Amz-Signature=*** x?key=c"),
+            ),
+            ("https://h/?keyboard=b&page=2", None),
             ("mail me@host", None),
             ("://", None),
             ("", None),

@@ -2,6 +2,7 @@
 
 use crate::ledger::{Issue, Ledger};
 use crate::machines::{Change, Table};
+use crate::own_workers::OwnWorkers;
 use crate::protocol::{
     Announcement, HEARTBEATS, Heartbeat, LARGEST, Piece, PieceResult, RENEWAL, SILENCE, State,
     pack, piece_subject, result_object, result_subject, unpack,
@@ -273,12 +274,16 @@ impl<'a> RemotePool<'a> {
         let Ok(mut beats) = self.server.listen(HEARTBEATS) else { return };
         let mut last = Instant::now();
         let mut alone = false;
+        let mut own = self.server.own_workers.map(|number| OwnWorkers::new(number, last));
         while !self.over.load(Relaxed) {
             let heard = self.server.wait_for(TICK, beats.next());
             let now = Instant::now();
             if let Some(Some(message)) = heard {
                 let beat: Result<Heartbeat, _> = serde_json::from_slice(&message.payload);
                 let change = beat.ok().and_then(|beat| {
+                    if let Some(own) = &mut own {
+                        own.heard(&beat, self.name);
+                    }
                     let mut table = lock(&self.table);
                     match beat.search.as_deref() == Some(self.name) {
                         true => table.heard(beat, now),
@@ -289,9 +294,13 @@ impl<'a> RemotePool<'a> {
             }
             let changes = lock(&self.table).expire(now, SILENCE);
             changes.iter().for_each(|change| self.listener.machine(change));
+            if let Some(why) = own.as_mut().and_then(|own| own.end(now)) {
+                self.fail(Error::Target(why));
+                return;
+            }
             if lock(&self.table).counts().present > 0 {
                 (last, alone) = (now, false);
-            } else if last.elapsed() > ALONE && !alone {
+            } else if own.is_none() && last.elapsed() > ALONE && !alone {
                 alone = true;
                 self.listener.note(&format!(
                     "no machine runs pieces of {}: start one with `heddle worker {}`",

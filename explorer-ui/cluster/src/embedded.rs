@@ -1,5 +1,6 @@
 //! `--cluster embedded`: a private server on this machine, and workers, which end with the search.
 
+use crate::server::FILE;
 use replay_core::Error;
 use replay_core::scratch::Scratch;
 use serde::Deserialize;
@@ -37,8 +38,6 @@ pub(crate) struct Embedded {
     _workers: Vec<Guarded>,
     _server: Guarded,
     store: Scratch,
-    /// The address, with the password.
-    pub(crate) url: String,
 }
 
 #[derive(Deserialize)]
@@ -75,17 +74,16 @@ impl Embedded {
             command.env(ADDRESS, &url).stdout(Stdio::null()).stderr(Stdio::null());
             start(command).map(Guarded)
         };
-        let workers = (0..workers).map(|_| worker()).collect::<Result<_, _>>()?;
-        fs::write(path(ADDRESS_FILE), &url)
+        fs::write(path(ADDRESS_FILE), format!("{url}\n{workers}\n"))
             .map_err(Error::system("cannot write the address of the server"))?;
-        Ok(Embedded { _workers: workers, _server: server, store, url })
+        let workers = (0..workers).map(|_| worker()).collect::<Result<_, _>>()?;
+        Ok(Embedded { _workers: workers, _server: server, store })
     }
-}
 
-impl Embedded {
-    /// A file that has the address, for searches of other processes. Only this user can read it.
-    pub(crate) fn address_file(&self) -> PathBuf {
-        self.store.path().join(ADDRESS_FILE)
+    /// Where the address and the number of workers are, for this search and those of other processes. Only
+    /// this user can read the file.
+    pub(crate) fn url(&self) -> String {
+        format!("{FILE}{}", self.store.path().join(ADDRESS_FILE).display())
     }
 }
 

@@ -6,8 +6,9 @@
 //! [`replay_core::pieces::PieceRunner`] is the interface between the two.
 //!
 //! * [`divided`] keeps the pieces that only one machine can run on the collector's.
-//! * [`protocol`], [`ledger`], [`machines`], [`balance`], [`trust`] are pure: messages, the pieces that are
-//!   given out, the machines, which search a machine serves, whose programs run.
+//! * [`protocol`], [`ledger`], [`machines`], [`own_workers`], [`balance`], [`trust`] are pure: messages, the
+//!   pieces that are given out, the machines, those of a private cluster, which search a machine serves, whose
+//!   programs run.
 //! * [`bundle`] is the program with everything that it needs on another machine.
 //! * [`server`] is the connection, the only part that waits for the network.
 //! * [`announcements`] is the list of searches, [`stored`] what the server keeps so that a search can be
@@ -24,6 +25,7 @@ mod divided;
 mod embedded;
 mod ledger;
 mod machines;
+mod own_workers;
 mod protocol;
 mod quiet;
 mod served_search;

@@ -71,13 +71,16 @@ pub(crate) struct Server {
     /// Whether a request gave up waiting for the server. Then no other waits that long, until one succeeds:
     /// each would make the end of a search later.
     given_up: AtomicBool,
+    /// The number of workers, if no others can join: the server is a private one.
+    pub(crate) own_workers: Option<u32>,
     _stop: oneshot::Sender<()>,
 }
 
 impl Server {
     /// Connects to the first of the servers that answers, and checks that it has JetStream.
     pub(crate) fn connect(url: &str, options: &ConnectionArgs) -> Result<Server, Error> {
-        let (addresses, shown) = addresses(&address(url)?)?;
+        let (address, own_workers) = address(url)?;
+        let (addresses, shown) = addresses(&address)?;
         let (stop, stopped) = oneshot::channel::<()>();
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -141,6 +144,7 @@ impl Server {
             jetstream,
             address: shown,
             given_up: AtomicBool::new(false),
+            own_workers,
             _stop: stop,
         };
         let began = Instant::now();
@@ -494,11 +498,16 @@ pub(crate) fn refused_as_second(error: impl Display) -> Result<(), Failure> {
 /// command line.
 pub(crate) const FILE: &str = "file:";
 
-fn address(url: &str) -> Result<String, Error> {
-    let Some(path) = url.strip_prefix(FILE) else { return Ok(url.to_owned()) };
-    let read = std::fs::read_to_string(path);
-    let read = read.map(|address| address.trim().to_owned());
-    read.map_err(|error| Error::Usage(format!("{path}: cannot read the server's address: {error}")))
+/// The address in a URL, and the number of workers if it is that of a private server: then the address is
+/// the first line of a file, and the number the second.
+fn address(url: &str) -> Result<(String, Option<u32>), Error> {
+    let Some(path) = url.strip_prefix(FILE) else { return Ok((url.to_owned(), None)) };
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Error::Usage(format!("{path}: cannot read the server's address: {error}"))
+    })?;
+    let mut lines = text.trim().lines();
+    let address = lines.next().unwrap_or_default().trim().to_owned();
+    Ok((address, lines.next().and_then(|number| number.trim().parse().ok())))
 }
 
 /// The servers in a URL, and the URL without a password.

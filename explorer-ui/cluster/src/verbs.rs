@@ -10,7 +10,7 @@ use crate::protocol::{
     Announcement, HEARTBEAT, HEARTBEATS, State, VERSION, check_name, default_name, pack,
 };
 use crate::quiet::Quiet;
-use crate::server::{FILE, Server};
+use crate::server::Server;
 use crate::stored::{self, Stored};
 use crate::{trust, worker};
 use explorer_ui::cli::arguments::{
@@ -48,7 +48,7 @@ impl Verbs for Cluster {
         let options = settings(&args)?.options;
         share(&options)?;
         let (url, workers) = match cluster.cluster.as_deref().unwrap_or_default() {
-            "embedded" => (embedded.insert(Embedded::start(options.workers)?).url.clone(), 1),
+            "embedded" => (embedded.insert(Embedded::start(options.workers)?).url(), 1),
             url => (url.to_owned(), options.workers),
         };
         // The results come through one thread.
@@ -74,7 +74,7 @@ impl Verbs for Cluster {
         if url == "embedded" {
             let workers = *args.suite.jobs.get_or_insert_with(processors::count);
             let cluster = embedded.insert(Embedded::start(workers)?);
-            args.cluster.cluster = Some(format!("{FILE}{}", cluster.address_file().display()));
+            args.cluster.cluster = Some(cluster.url());
         } else if !args.suite.list {
             let server = Server::connect(&url, &args.cluster.connection)?;
             let _context = server.context();

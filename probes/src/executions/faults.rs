@@ -196,8 +196,8 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
     let poison = poison(context).filter(|_| signal == libc::SIGSEGV && !sent);
     if let Some((call, site)) = pass::blocked().filter(|_| signal == WATCHDOG) {
         let what = format!("{call} blocks the only kernel thread");
-        let mut found = outcome::found(FailureKind::Unsupported, site, what.clone());
-        found.key = outcome::key_of_text(found.key, &what);
+        let mut found = outcome::found(FailureKind::Unsupported, site, what);
+        found.key = outcome::key_of_text(found.key, &found.detail);
         outcome::end_with(End::Failed(Box::new(found)), registers);
     }
     if signal == WATCHDOG && !stops::is_there() {

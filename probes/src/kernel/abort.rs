@@ -110,14 +110,30 @@ pub(crate) fn assertion(
     site: u64,
 ) -> ! {
     // SAFETY: the strings are literals that the compiler passes for the `assert` macro, or null.
+    let message = || unsafe { assertion_message(expression, file, line, function) };
+    {
+        let printed = message() + "\n";
+        output::keep(printed.as_ptr() as u64, printed.len() as u64);
+    }
+    // It may end the execution.
+    call_abort_handler();
+    fail(FailureKind::Assertion, site, message())
+}
+
+/// What the C library prints.
+///
+/// # Safety
+/// The pointers are null or valid C strings.
+unsafe fn assertion_message(
+    expression: *const c_char,
+    file: *const c_char,
+    line: c_uint,
+    function: *const c_char,
+) -> String {
+    // SAFETY: the caller's contract.
     let (expression, file, function) = unsafe { (text(expression), text(file), text(function)) };
     let place = if function.is_empty() { String::new() } else { format!("{function}: ") };
-    let message = format!("{file}:{line}: {place}Assertion `{expression}' failed.");
-    let mut printed = message.clone();
-    printed.push('\n');
-    output::keep(printed.as_ptr() as u64, printed.len() as u64);
-    call_abort_handler();
-    fail(FailureKind::Assertion, site, message)
+    format!("{file}:{line}: {place}Assertion `{expression}' failed.")
 }
 
 /// Whether the running task handles or propagates a C++ exception.
@@ -174,12 +190,11 @@ interpose! {
         let site = site();
         let uncaught = has_exception()
             .then(|| printed_message("terminate called after throwing"))
-            .flatten();
+            .flatten()
+            .map(|message| message.replace('\n', ";"));
         call_abort_handler();
         match uncaught {
-            Some(message) => {
-                fail(FailureKind::UncaughtException, site, message.replace('\n', ";"))
-            }
+            Some(message) => fail(FailureKind::UncaughtException, site, message),
             None => {
                 let detail = printed_message("terminate called without")
                     .or_else(|| printed_message("thread '"))

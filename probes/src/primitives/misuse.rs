@@ -16,18 +16,23 @@ pub(crate) type RelatedSite = (&'static str, u64);
 
 /// Reports that a thread is used against the rule that `rule` names. Returns if the user did not
 /// ask for this kind of failure.
-pub(crate) fn thread(rule: &str, site: u64, places: &[Option<RelatedSite>]) {
+pub(crate) fn thread(rule: impl Into<String>, site: u64, places: &[Option<RelatedSite>]) {
     report(FailureKind::ThreadMisuse, rule, site, places);
 }
 
 /// Reports that a lock, a condition variable, a barrier or a semaphore is used against the rule
 /// that `rule` names. Returns if the user did not ask for this kind of failure.
-pub(crate) fn report(kind: FailureKind, rule: &str, site: u64, places: &[Option<RelatedSite>]) {
+pub(crate) fn report(
+    kind: FailureKind,
+    rule: impl Into<String>,
+    site: u64,
+    places: &[Option<RelatedSite>],
+) {
     if !outcome::counts(kind) {
         return;
     }
-    let mut found = outcome::found(kind, site, rule.to_owned());
-    found.key = outcome::key_of_text(found.key, rule);
+    let mut found = outcome::found(kind, site, rule.into());
+    found.key = outcome::key_of_text(found.key, &found.detail);
     found.places = places.iter().flatten().map(|&(what, site)| (what.to_owned(), site)).collect();
     outcome::end_here(End::Failed(Box::new(found)));
 }
@@ -40,7 +45,7 @@ pub(crate) fn uninitialised(name: &str, object: u64, site: u64) {
         outcome::end_here(End::Failed(Box::new(found)));
     }
     let rule = format!("a {name} is used but was never initialised, or was overwritten");
-    report(FailureKind::Uninitialised, &rule, site, &[]);
+    report(FailureKind::Uninitialised, rule, site, &[]);
 }
 
 /// The last step with one of these operations on this object, before the call in progress.

@@ -182,10 +182,10 @@ pub(crate) fn take_back(address: u64) -> c_int {
 fn not_held(kind: FailureKind, address: u64, what: &str, site: u64) {
     if owner(address).is_some() {
         let rule = format!("{what} by a task that does not hold it");
-        misuse::report(kind, &rule, site, &[misuse::taken(address)]);
+        misuse::report(kind, rule, site, &[misuse::taken(address)]);
     } else {
         let rule = format!("{what} that is not locked");
-        misuse::report(kind, &rule, site, &[misuse::released(address)]);
+        misuse::report(kind, rule, site, &[misuse::released(address)]);
     }
 }
 

@@ -436,9 +436,9 @@ fn gone(thread: u64, what: &str, site: u64) {
             let rule = format!("a thread that no longer exists is {what}");
             let object = u64::from(number) + 1;
             let joined = misuse::last("joined", object, |operation| operation == Operation::Join);
-            misuse::thread(&rule, site, &[joined.or_else(|| detached(object))]);
+            misuse::thread(rule, site, &[joined.or_else(|| detached(object))]);
         }
-        None => misuse::thread(&format!("the thread id that is {what} names no thread"), site, &[]),
+        None => misuse::thread(format!("the thread id that is {what} names no thread"), site, &[]),
     }
 }
 

@@ -83,15 +83,22 @@ fn cycle() -> Vec<u16> {
 /// other task can ever wake them, however long the others run.
 #[cold]
 pub(crate) fn check_circle(suspect: u16) {
+    if let Some(how) = circle_end(suspect) {
+        end(how);
+    }
+}
+
+fn circle_end(suspect: u16) -> Option<End> {
     let cycle = match suspect {
         World::ALL => cycle(),
         task => circle_from(task).unwrap_or_default(),
     };
     let kind = kind_of_circle(&cycle);
-    if !cycle.is_empty() && counts(kind) {
-        check_taken(&cycle);
-        stuck(kind, cycle[0], &cycle, &cycle, String::new());
+    if cycle.is_empty() || !counts(kind) {
+        return None;
     }
+    let taken = taken_by_none(&cycle);
+    Some(taken.unwrap_or_else(|| stuck(kind, cycle[0], &cycle, &cycle, String::new())))
 }
 
 /// The kind of a deadlock by a cycle: a read recursion is reported as such only if the user asked
@@ -122,9 +129,9 @@ fn is_left_at_barrier(members: &[u16]) -> bool {
     })
 }
 
-/// Ends the execution if one of these tasks waits for a lock whose bytes say "locked" although no
+/// The end of the execution if one of these tasks waits for a lock whose bytes say "locked" although no
 /// task locked it: they are, for example, a copy of another lock.
-fn check_taken(members: &[u16]) {
+fn taken_by_none(members: &[u16]) -> Option<End> {
     for &member in members {
         let task = &world().tasks[usize::from(member)];
         let site = task.site.get();
@@ -136,7 +143,7 @@ fn check_taken(members: &[u16]) {
         };
         if let Some(mut found) = arena::freed_object(which, lock, site) {
             found.task = Some(member);
-            end(End::Failed(Box::new(found)));
+            return Some(End::Failed(Box::new(found)));
         }
         let taken = record::last(lock, 0, Operation::acquires_lock).is_some();
         if taken || !counts(FailureKind::Uninitialised) {
@@ -146,15 +153,16 @@ fn check_taken(members: &[u16]) {
             "waits for a {which} that no task locked: a copy of a locked one, uninitialised \
              memory, or locked before main began"
         );
-        let mut found = found(FailureKind::Uninitialised, site, what.clone());
-        found.key = key_of_text(found.key, &what);
+        let mut found = found(FailureKind::Uninitialised, site, what);
+        found.key = key_of_text(found.key, &found.detail);
         found.task = Some(member);
-        end(End::Failed(Box::new(found)));
+        return Some(End::Failed(Box::new(found)));
     }
+    None
 }
 
-/// Ends the execution with these tasks waiting.
-fn stuck(kind: FailureKind, task: u16, members: &[u16], cycle: &[u16], detail: String) -> ! {
+/// The end of an execution with these tasks waiting.
+fn stuck(kind: FailureKind, task: u16, members: &[u16], cycle: &[u16], detail: String) -> End {
     let world = world();
     let site = |&member: &u16| world.tasks[usize::from(member)].site.get();
     let mut places: Vec<u64> = members.iter().map(site).collect();
@@ -166,7 +174,7 @@ fn stuck(kind: FailureKind, task: u16, members: &[u16], cycle: &[u16], detail: S
         cycle.rotate_left(at);
     }
     let task = cycle.first().copied().unwrap_or(task);
-    end(End::Failed(Box::new(FoundFailure {
+    End::Failed(Box::new(FoundFailure {
         part: String::new(),
         kind,
         key: key(kind, &places),
@@ -187,26 +195,30 @@ fn stuck(kind: FailureKind, task: u16, members: &[u16], cycle: &[u16], detail: S
         race: None,
         conflict: None,
         delayed: false,
-    })))
+    }))
 }
 
-/// Ends the execution with these tasks as its members, and a text and a site for others.
+/// The end of an execution with these tasks as its members, and a text and a site for others.
 pub(crate) fn stuck_at(
     kind: FailureKind,
     members: &[u16],
     detail: String,
     places: Vec<(String, u64)>,
-) -> ! {
+) -> End {
     let site = |&member: &u16| world().tasks[usize::from(member)].site.get();
     let mut sites: Vec<u64> = members.iter().map(site).collect();
     sites.sort_unstable();
     let mut found = found(kind, site(&members[0]), detail);
     (found.task, found.key, found.places) = (Some(members[0]), key(kind, &sites), places);
-    end(End::Failed(Box::new(found)))
+    End::Failed(Box::new(found))
 }
 
 /// No task is enabled.
 pub(crate) fn deadlock() -> ! {
+    end(deadlock_end())
+}
+
+fn deadlock_end() -> End {
     let world = world();
     let cycle = cycle();
     let members: Vec<u16> = if cycle.is_empty() { world.alive().collect() } else { cycle.clone() };
@@ -216,9 +228,11 @@ pub(crate) fn deadlock() -> ! {
             "a {wait}, which no other process ended within {limit}: start that process first, or give it \
              more time with --patience"
         );
-        stuck(FailureKind::Unsupported, task, &members, &[], what);
+        return stuck(FailureKind::Unsupported, task, &members, &[], what);
     }
-    check_taken(&members);
+    if let Some(taken) = taken_by_none(&members) {
+        return taken;
+    }
     let kind = match is_left_at_barrier(&members) && counts(FailureKind::BarrierCount) {
         true => FailureKind::BarrierCount,
         false => kind_of_circle(&cycle),

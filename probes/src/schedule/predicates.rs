@@ -523,6 +523,7 @@ pub(crate) fn check() {
         };
         let mut found = outcome::found(kind, site, detail);
         found.key = outcome::key_of_text(found.key, text);
+        drop((who, chosen));
         drop(here);
         outcome::end(End::Failed(Box::new(found)));
     }

@@ -6,7 +6,9 @@ use crate::detect::learned_points;
 use crate::fiber::switch;
 use crate::schedule::deadlock;
 use crate::schedule::shown_times;
+use crate::state::end::End;
 use crate::state::locks;
+use crate::state::outcome;
 use crate::state::root::root;
 use crate::state::task::{Lifecycle, Task};
 use crate::state::world::{World, world};
@@ -352,13 +354,15 @@ pub(crate) fn pick_spinner(world: &World, enabled: impl Fn(&World, &Task) -> boo
         Verdict::Livelock => {
             let members: Vec<u16> = stalls.spinning().map(|task| task.0).collect();
             drop(stalls);
-            livelock(world, &members)
+            let how = livelock(world, &members);
+            drop(members);
+            outcome::end(how)
         }
     }
 }
 
-/// Reports the tasks that would spin forever.
-fn livelock(world: &World, members: &[u16]) -> ! {
+/// The end of an execution in which these tasks would spin forever.
+fn livelock(world: &World, members: &[u16]) -> End {
     let mut places = Vec::new();
     for number in world.alive().filter(|number| *number != members[0]) {
         let what = if members.contains(&number) { "spins" } else { "waits" };

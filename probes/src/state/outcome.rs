@@ -33,7 +33,8 @@ pub(crate) fn registers() -> Option<(Parked, bool)> {
     LAST.registers.get()
 }
 
-/// Ends the execution: switches to the manager and abandons the current stack.
+/// Ends the execution: switches to the manager and abandons the current stack. What the callers own is
+/// never freed, so they drop it before, or make the [`End`] in another function.
 pub(crate) fn end(end: End) -> ! {
     let world = world();
     world.stage.set(Stage::Manager);

@@ -9,7 +9,11 @@ OTHERWISE = ("history", "origin", "stop-on", "checkpoint", "checkpoints", "delet
 
 def ask(command):
     """Sends a command to the server and returns the answer."""
-    text = gdb.execute("maintenance packet qHeddle:" + command.encode().hex(), False, True)
+    packet = "maintenance packet qHeddle:" + command.encode(errors="replace").hex()
+    try:
+        text = gdb.execute(packet, False, True)
+    except gdb.error as error:
+        raise gdb.GdbError("%s: `heddle gdb TRACE` starts a program on a schedule" % error)
     for line in text.splitlines():
         if line.startswith("received:"):
             digits = line.split('"')[1]
@@ -54,17 +58,27 @@ def renew_watched_values():
                 pass
 
 
-class Sched(gdb.Command):
+class Command(gdb.Command):
+    """A command that passes gdb's errors on as one line, and not as exceptions of Python."""
+
+    def invoke(self, argument, from_tty):
+        try:
+            self.run(argument)
+        except gdb.error as error:
+            raise gdb.GdbError(str(error))
+
+
+class Sched(Command):
     """Commands for the schedule: position, next steps, blocked threads, other schedules."""
 
     def __init__(self):
         super().__init__("sched", gdb.COMMAND_RUNNING, prefix=True)
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         gdb.write(ask(argument or "help"))
 
 
-class StopOn(gdb.Command):
+class StopOn(Command):
     """Make `continue` stop at each preempt, switch, or step; off: at none."""
 
     WHAT = ("preempt", "switch", "step", "off")
@@ -72,7 +86,7 @@ class StopOn(gdb.Command):
     def __init__(self):
         super().__init__("sched stop-on", gdb.COMMAND_RUNNING)
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         gdb.write(ask("stop-on " + argument))
 
     def complete(self, text, word):
@@ -96,13 +110,13 @@ class OwnFrames:
         return (frame for frame in frames if not is_own(frame))
 
 
-class Query(gdb.Command):
+class Query(Command):
     def __init__(self, name, doc):
         self.__doc__ = doc
         self.name = name
         super().__init__("sched " + name, gdb.COMMAND_STATUS)
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         gdb.write(ask((self.name + " " + argument).strip()))
 
     def complete(self, text, word):
@@ -123,14 +137,14 @@ def in_memory(expression):
     return value
 
 
-class History(gdb.Command):
+class History(Command):
     """Every write to the memory of an expression in the execution: `sched history EXPRESSION`.
 The expression is evaluated here, once. A number after it lists the writes from that one on."""
 
     def __init__(self):
         super().__init__("sched history", gdb.COMMAND_STATUS, gdb.COMPLETE_EXPRESSION)
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         words = argument.rsplit(None, 1)
         start = words.pop() if len(words) == 2 and words[1].isdigit() else ""
         value = in_memory(words[0] if start else argument)
@@ -138,13 +152,13 @@ The expression is evaluated here, once. A number after it lists the writes from 
         gdb.write(ask("history 0x%x %d %s" % (int(value.address), value.type.sizeof, start)))
 
 
-class Origin(gdb.Command):
+class Origin(Command):
     """Where the value of an expression, or of a register, came from, through copies: `sched origin EXPRESSION`."""
 
     def __init__(self):
         super().__init__("sched origin", gdb.COMMAND_STATUS, gdb.COMPLETE_EXPRESSION)
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         value = gdb.parse_and_eval(argument)
         if value.address is not None:
             gdb.write("%s is %s, at 0x%x\n" % (argument, value, int(value.address)))
@@ -156,13 +170,13 @@ class Origin(gdb.Command):
             raise gdb.GdbError("it is in a register of a calling function: go to a step within that function")
 
 
-class Move(gdb.Command):
+class Move(Command):
     def __init__(self, name, doc):
         self.__doc__ = doc
         self.name = name
         super().__init__("sched " + name, gdb.COMMAND_RUNNING)
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         travel((self.name + " " + argument).strip())
 
     def complete(self, text, word):
@@ -174,73 +188,73 @@ class Move(gdb.Command):
         return [place for place in ("start", "end", "failure") if place.startswith(text)]
 
 
-class Checkpoint(gdb.Command):
+class Checkpoint(Command):
     """Save this position: `restart N` goes there."""
 
     def __init__(self):
         super().__init__("checkpoint", gdb.COMMAND_OBSCURE)
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         gdb.write(ask("checkpoint"))
 
 
-class InfoCheckpoints(gdb.Command):
+class InfoCheckpoints(Command):
     """List the saved positions."""
 
     def __init__(self):
         super().__init__("info checkpoints", gdb.COMMAND_STATUS)
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         gdb.write(ask("checkpoints"))
 
 
-class DeleteCheckpoint(gdb.Command):
+class DeleteCheckpoint(Command):
     """Delete a saved position."""
 
     def __init__(self):
         super().__init__("delete checkpoint", gdb.COMMAND_OBSCURE)
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         gdb.write(ask("delete " + argument))
 
 
-class Restart(gdb.Command):
+class Restart(Command):
     """Go to a saved position."""
 
     def __init__(self):
         super().__init__("restart", gdb.COMMAND_OBSCURE)
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         travel("restart " + argument)
 
 
-class When(gdb.Command):
+class When(Command):
     """The current position in the schedule."""
 
     def __init__(self):
         super().__init__("when", gdb.COMMAND_STATUS)
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         gdb.write(ask("when"))
 
 
-class Back(gdb.Command):
+class Back(Command):
     """Return to the position before the last `sched goto`, `restart` or similar command."""
 
     def __init__(self):
         super().__init__("back", gdb.COMMAND_RUNNING)
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         travel("back")
 
 
-class Forward(gdb.Command):
+class Forward(Command):
     """Return to the position before the last `back`."""
 
     def __init__(self):
         super().__init__("forward", gdb.COMMAND_RUNNING)
 
-    def invoke(self, argument, from_tty):
+    def run(self, argument):
         travel("forward")
 
 
@@ -284,7 +298,8 @@ def set_variables(event=None):
         gdb.set_convenience_variable("_sched_pos", ask("position").strip())
         gdb.set_convenience_variable("_sched_thread", int(ask("task")))
         gdb.set_convenience_variable("_sched_enabled", ask("enabled").strip())
-    except (gdb.error, ValueError):
+    except (gdb.error, gdb.GdbError, ValueError):
+        # Another program is debugged.
         pass
 
 

@@ -192,12 +192,21 @@ fn candidates(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> Vec<Path
     directories
 }
 
-fn install_in(directory: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+/// Makes a directory for the library, and checks that programs can load a library from there.
+///
+/// # Errors
+/// If it cannot be made, is not private, or is on a file system without executable files.
+pub(super) fn loadable_directory(directory: &Path) -> io::Result<()> {
     private_directory(directory)?;
     let flags = statvfs(directory).map_err(io::Error::from)?.flags();
     if flags.contains(FsFlags::ST_NOEXEC) {
         return Err(io::Error::other("the file system is mounted noexec"));
     }
+    Ok(())
+}
+
+fn install_in(directory: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+    loadable_directory(directory)?;
     let hash = blake3::hash(bytes).to_hex();
     let path = directory.join(format!("heddle-runtime-{}.so", &hash[..32]));
     if !is_whole(&path, bytes)? {

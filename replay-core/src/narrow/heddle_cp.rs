@@ -81,6 +81,9 @@ pub(super) fn insertions(
     Ok(all)
 }
 
+/// A statement without effect. An argument without a token is an error before C99 and C++11.
+const NOTHING: &str = "(void)0";
+
 /// A statement with which a thread waits.
 fn statement(path: &str, holds: &str, others: usize, priority: usize) -> String {
     if is_rust(path) {
@@ -94,7 +97,10 @@ fn statement(path: &str, holds: &str, others: usize, priority: usize) -> String 
         );
     }
     let count = if others == 0 { "HEDDLE_NONE" } else { "HEDDLE_EXACTLY" };
-    format!("heddle_cp(&heddle_group, , {holds}, {count}, {others}, {priority}, , , );")
+    format!(
+        "heddle_cp(&heddle_group, {NOTHING}, {holds}, {count}, {others}, {priority}, {NOTHING}, \
+         {NOTHING}, {NOTHING});"
+    )
 }
 
 /// The statement at its place in front of a line.
@@ -367,8 +373,10 @@ mod tests {
             [
                 "1 false #include \"heddle.h\"",
                 "1 false static heddle_cp_group heddle_group = HEDDLE_CP_GROUP;",
-                "7 true { heddle_cp(&heddle_group, , own == 2 && len < 0, HEDDLE_EXACTLY, 1, 1, , , ); use(own); }",
-                "8 false heddle_cp(&heddle_group, , own != len, HEDDLE_EXACTLY, 1, 0, , , );",
+                "7 true { heddle_cp(&heddle_group, (void)0, own == 2 && len < 0, HEDDLE_EXACTLY, 1, 1, \
+                 (void)0, (void)0, (void)0); use(own); }",
+                "8 false heddle_cp(&heddle_group, (void)0, own != len, HEDDLE_EXACTLY, 1, 0, (void)0, \
+                 (void)0, (void)0);",
             ]
         );
         let reason = |condition: &[&str]| codes(two.clone(), condition).expect_err("none says it");

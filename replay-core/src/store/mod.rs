@@ -56,6 +56,14 @@ pub fn state_directory() -> Option<PathBuf> {
     user_key::dir()
 }
 
+/// Makes the directory of Heddle's state, and the key in it that signs traces, unless they exist.
+///
+/// # Errors
+/// If the state directory cannot be made, belongs to another user, or cannot be written.
+pub fn check_state_directory(directory: &Path) -> std::io::Result<()> {
+    user_key::key_in(directory).map(drop)
+}
+
 /// Writes a trace into a directory as [`save`] does, but replaces no file: if the name is taken by
 /// another trace, a number is appended.
 ///

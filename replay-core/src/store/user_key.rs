@@ -29,18 +29,20 @@ pub(super) fn dir() -> Option<PathBuf> {
     Some(etcetera::base_strategy::Xdg::new().ok()?.state_dir()?.join("heddle"))
 }
 
-fn key_in(dir: &Path) -> io::Result<Key> {
+/// The key in a directory; both are created if they do not exist.
+pub(super) fn key_in(dir: &Path) -> io::Result<Key> {
     // If Heddle runs with another user's home directory (sudo), it neither uses that user's key nor
     // creates files there that the user could not read.
     let ours = |owner| owner == geteuid().as_raw();
     let above = dir.ancestors().find_map(|above| fs::metadata(above).ok());
+    let foreign = || io::Error::new(ErrorKind::PermissionDenied, "its owner is another user");
     if above.is_none_or(|above| above.uid() != 0 && !ours(above.uid())) {
-        return Err(ErrorKind::PermissionDenied.into());
+        return Err(foreign());
     }
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let found = fs::metadata(dir)?;
     if !ours(found.uid()) {
-        return Err(ErrorKind::PermissionDenied.into());
+        return Err(foreign());
     }
     if found.mode() & 0o077 != 0 {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
@@ -160,7 +162,8 @@ mod tests {
         fs::create_dir_all(&home).unwrap();
         // Only root can give a directory away, and only root could write to it afterwards.
         if std::os::unix::fs::chown(&home, Some(geteuid().as_raw() + 1), None).is_ok() {
-            assert!(key_in(&home.join("state/heddle")).is_err());
+            let why = key_in(&home.join("state/heddle")).expect_err("it is another user's");
+            assert_eq!(why.to_string(), "its owner is another user");
             assert_eq!(fs::read_dir(&home).unwrap().count(), 0);
         }
     }

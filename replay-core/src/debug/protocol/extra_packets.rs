@@ -74,10 +74,7 @@ impl Debuggee<'_> {
             "qHeddle" => {
                 let command = unhex(rest).unwrap_or_default();
                 let command = String::from_utf8_lossy(&command);
-                let said = match command.strip_prefix("now ") {
-                    Some(command) => self.session.perform_now(command),
-                    None => self.session.monitor(&command),
-                };
+                let said = self.session.answer_script(&command);
                 hex(&said.as_bytes()[..said.len().min(MOST / 2 - 64)]).into_bytes()
             }
             "qMemoryRegionInfo" => self.region(rest),

@@ -128,14 +128,12 @@ impl<'a> ServerLoop<'a> {
         match self.debuggee.extra_packet(&packet) {
             Ok(None) => {}
             Ok(Some(answer)) => {
-                self.print();
                 self.connection.send(&answer);
                 return Ok((machine, None));
             }
             Err(error) => {
                 // The session continues: the execution can be restarted.
                 self.debuggee.session.print(&format!("[sched] {error}\n"));
-                self.print();
                 self.connection.send(REFUSED);
                 return Ok((machine, None));
             }
@@ -165,7 +163,6 @@ impl<'a> ServerLoop<'a> {
             }
             PacketResult::Refused => {
                 self.replies.take();
-                self.print();
                 self.connection.send(REFUSED);
                 (self.begin()?, None)
             }
@@ -205,7 +202,9 @@ impl<'a> ServerLoop<'a> {
             // All threads have ended.
             replies = frame(b"l");
         }
-        self.print();
+        if packet.starts_with(b"qRcmd,") {
+            self.print();
+        }
         self.connection.send_framed(replies);
         if packet == b"QStartNoAckMode" {
             // The reply to this packet is the last one to be acknowledged.
@@ -251,7 +250,8 @@ impl<'a> ServerLoop<'a> {
         })
     }
 
-    /// Sends pending text for the user before the reply.
+    /// Sends pending text for the user, which may precede a stop and the answer to a command. A debugger
+    /// that waits for any other reply parses the text as that reply.
     fn print(&mut self) {
         let said = std::mem::take(&mut self.debuggee.session.output);
         if !said.is_empty() {

@@ -22,10 +22,21 @@ impl Session<'_> {
         monitor_commands::run(self, command)
     }
 
+    /// The answer to a command of the debugger's script, which gets one packet. So what the command
+    /// prints is part of the answer; other text waits for a packet that it may precede.
+    pub(crate) fn answer_script(&mut self, command: &str) -> String {
+        let waiting = std::mem::take(&mut self.output);
+        let said = match command.strip_prefix("now ") {
+            Some(command) => self.perform_now(command),
+            None => self.monitor(command),
+        };
+        std::mem::replace(&mut self.output, waiting) + &said
+    }
+
     /// Executes one command, including its move. The last line of the answer is the thread to
     /// select, from 1; 0 if the position has not changed. For debuggers that can discard their
     /// caches.
-    pub(crate) fn perform_now(&mut self, command: &str) -> String {
+    fn perform_now(&mut self, command: &str) -> String {
         match command {
             "wait" => return self.wait_for_search(),
             "stop" => {

@@ -2,11 +2,11 @@
 
 use super::check::Check;
 use super::machine;
-use nix::sys::statvfs::{FsFlags, statvfs};
-use nix::unistd::{AccessFlags, access, geteuid};
+use crate::launch::runtime;
+use crate::scratch::{self, Scratch};
+use crate::store;
 use std::io::IsTerminal;
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// `/proc`, from which the program's modules are read.
@@ -82,69 +82,62 @@ pub(super) fn stack() -> Check {
     }
 }
 
-/// An absolute directory from an environment variable.
-fn named(variable: &str) -> Option<PathBuf> {
-    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
-}
-
-/// Whether a directory can be created and written to, judged by its closest existing ancestor.
-fn writable(directory: &Path) -> Result<(), String> {
-    let shown = directory.display();
-    match directory.ancestors().find(|path| path.exists()) {
-        Some(there)
-            if there.is_dir() && access(there, AccessFlags::W_OK | AccessFlags::X_OK).is_ok() =>
-        {
-            Ok(())
-        }
-        _ => Err(format!("{shown} cannot be written")),
-    }
-}
-
-/// Whether libraries in the directory can be loaded.
-fn loadable(directory: &Path) -> Result<(), String> {
-    writable(directory)?;
-    let there = directory.ancestors().find(|path| path.exists()).unwrap_or(directory);
-    match statvfs(there) {
-        Ok(about) if about.flags().contains(FsFlags::ST_NOEXEC) => {
-            Err(format!("{} lies on a file system mounted noexec", directory.display()))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The directory for the runtime.
+/// The directory for the runtime: the first one that can be made.
 pub(super) fn runtime_directory() -> Check {
     const NAME: &str = "runtime directory";
-    let mut candidates = Vec::new();
-    candidates.extend(named("XDG_RUNTIME_DIR").map(|path| path.join("heddle")));
-    candidates.extend(named("XDG_CACHE_HOME").map(|path| path.join("heddle")));
-    candidates.extend(named("HOME").map(|path| path.join(".cache/heddle")));
-    candidates.push(std::env::temp_dir().join(format!("heddle-{}", geteuid())));
-    let mut problems = Vec::new();
-    for directory in candidates {
-        match loadable(&directory) {
-            Ok(()) => return Check::good(NAME, directory.display().to_string()),
-            Err(problem) => problems.push(problem),
+    let mut unusable = Vec::new();
+    for directory in runtime::directories() {
+        match runtime::loadable_directory(&directory) {
+            Ok(()) if unusable.is_empty() => {
+                return Check::good(NAME, directory.display().to_string());
+            }
+            Ok(()) => {
+                return Check::warning(
+                    NAME,
+                    format!("{}; unusable: {}", directory.display(), unusable.join("; ")),
+                    "set XDG_RUNTIME_DIR and XDG_CACHE_HOME to directories that only you can write, \
+                     or unset them",
+                );
+            }
+            Err(error) => unusable.push(format!("{}: {error}", directory.display())),
         }
     }
     Check::bad(
         NAME,
-        problems.join("; "),
-        "the runtime cannot be loaded into programs: set XDG_CACHE_HOME to a directory that only you can write",
+        unusable.join("; "),
+        "the runtime cannot be loaded into programs: set XDG_CACHE_HOME to a directory that only you \
+         can write",
     )
 }
 
 /// The directory for permanent state, such as the key that marks the user's own traces.
 pub(super) fn state_directory() -> Check {
     const NAME: &str = "state directory";
-    let advice = "traces are not marked as your own, and a replay asks before it starts a program: set XDG_STATE_HOME to a directory that you can write";
-    let state = named("XDG_STATE_HOME").or_else(|| Some(named("HOME")?.join(".local/state")));
-    let Some(directory) = state.map(|state| state.join("heddle")) else {
-        return Check::warning(NAME, "HOME is not set", advice);
+    const ADVICE: &str = "traces are not marked as your own, and a replay asks before it starts a \
+                          program: set XDG_STATE_HOME to a directory that you can write";
+    let Some(directory) = store::state_directory() else {
+        return Check::warning(NAME, "HOME is not set", ADVICE);
     };
-    match writable(&directory) {
-        Ok(()) => Check::good(NAME, directory.display().to_string()),
-        Err(problem) => Check::warning(NAME, problem, advice),
+    let shown = directory.display();
+    match store::check_state_directory(&directory) {
+        Ok(()) => Check::good(NAME, shown.to_string()),
+        Err(error) => Check::warning(NAME, format!("{shown}: {error}"), ADVICE),
+    }
+}
+
+/// The directory for temporary files, such as copies of the working directory.
+pub(super) fn temporary_directory() -> Check {
+    const NAME: &str = "temporary directory";
+    let base = scratch::base();
+    let shown = base.display();
+    match Scratch::new() {
+        Ok(_) => Check::good(NAME, shown.to_string()),
+        Err(error) => Check::warning(
+            NAME,
+            format!("{shown}: {error}"),
+            "copies of the working directory (--scratch), heddle gdb and heddle ui need it: set \
+             TMPDIR to a directory that you can write",
+        ),
     }
 }
 

@@ -36,6 +36,7 @@ pub fn examine() -> Vec<Check> {
         environment::stack(),
         environment::runtime_directory(),
         environment::state_directory(),
+        environment::temporary_directory(),
     ];
     checks.extend(environment::tools());
     checks.push(environment::terminal());

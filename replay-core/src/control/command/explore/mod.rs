@@ -558,18 +558,19 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// The end of the search: a complete search leaves no state behind.
+    /// The end of the search. What is left of it can be resumed, unless it ended soon because of its first
+    /// failure.
     fn finish(&mut self) {
         let progress = self.progress(0, 0);
         self.show_tree(&progress);
-        let long = self.began.elapsed() > SAVED_EVERY;
         let unrecorded = !self.saved.unrecorded.is_empty();
-        let stopped = self.halted || self.options.resume || long || unrecorded;
+        let at_failure = !self.halted && !self.options.keep_going && self.saved.round.has_failed();
+        let soon = self.began.elapsed() <= SAVED_EVERY && !self.options.resume && !unrecorded;
         if self.options.collector == Collector::Substitute {
             self.save();
         } else if self.over && !unrecorded {
             state_file::forget(self.options);
-        } else if stopped {
+        } else if !(at_failure && soon) {
             self.save();
         }
     }
