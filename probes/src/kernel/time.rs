@@ -113,6 +113,7 @@ pub(crate) fn sleep(request: u64, rest: u64, clock: Option<(u64, u64)>, site: u6
 
 /// Reads a clock for a call from `caller`, if that is known.
 fn read(clock: c_int, caller: Option<u64>) -> u64 {
+    world().task().reads_clock.set(true);
     // A system call counts where it is served.
     if let Some(site) = caller {
         interrupt::clock_reading(site);

@@ -139,11 +139,14 @@ fn pass() -> bool {
     let (root, world) = (root(), world());
     let task = world.task();
     task.steps.set(0);
-    let (waited, by) = (task.waited.get(), seconds(task.waited.get()));
-    if waited >= LONGEST {
+    let waited = task.waited.get();
+    // A loop of other calls does not wait for a time: it is interrupted like any loop without a step.
+    let looks = task.reads_clock.replace(false);
+    if looks && waited >= LONGEST {
         return false;
     }
-    task.waited.set(waited + by);
+    let by = if looks { seconds(waited) } else { SECOND };
+    task.waited.set(waited.saturating_add(by));
     let id = TaskId(world.current.get());
     if root.slack.is_some() {
         let mut time = root.time.borrow();
@@ -154,7 +157,9 @@ fn pass() -> bool {
         world.clock.set(world.clock.get().saturating_add(by));
     }
     access::note_gap(InstrumentationGap::Seconds);
-    channel::beat();
+    if looks {
+        channel::beat();
+    }
     waited > 0
 }
 

@@ -23,8 +23,8 @@ pub(crate) fn begin() {
     DUE.0.set(false);
 }
 
-/// Yields to another task at a system call, a probe or a call of the runtime by the program, if the watchdog's signal came
-/// shortly before, or ends the execution if no other task could run.
+/// Yields to another task at a system call, a probe or a call of the runtime by the program, if the
+/// watchdog's signal came shortly before, or ends the execution if no other task could run.
 #[inline]
 pub(crate) fn act_if_due(site: u64) {
     if DUE.0.replace(false) && !upcalls::get().yields() {

@@ -277,6 +277,8 @@ pub(crate) struct Task {
     /// By how much its clock rose since its last step other than a yield, because it read clocks or made
     /// system calls.
     pub(crate) waited: Cell<u64>,
+    /// Whether it has read a clock since these steps were last counted as time.
+    pub(crate) reads_clock: Cell<bool>,
     /// The nice value that the program gave it, if it did.
     pub(crate) nice: Cell<Option<i8>>,
     /// The scheduling policy and priority that it was given by a system call, or from its creator.
@@ -356,6 +358,7 @@ impl Task {
         not_due: Cell::new(false),
         steps: Cell::new(0),
         waited: Cell::new(0),
+        reads_clock: Cell::new(false),
         served: Cell::new(0),
         call: Cell::new(-1),
         nice: Cell::new(None),
@@ -476,6 +479,7 @@ impl Task {
             not_due,
             steps,
             waited,
+            reads_clock,
             nice,
             scheduling,
             is_scheduled,
@@ -543,6 +547,7 @@ impl Task {
         self.not_due.set(not_due.get());
         self.steps.set(steps.get());
         self.waited.set(waited.get());
+        self.reads_clock.set(reads_clock.get());
         self.nice.set(nice.get());
         self.scheduling.set(scheduling.get());
         self.is_scheduled.set(is_scheduled.get());

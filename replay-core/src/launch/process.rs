@@ -63,6 +63,9 @@ fn spawn(
         // the new process only, but for a local mask.
         unsafe {
             let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+            if nothing < 0 {
+                return Err(failed());
+            }
             for descriptor in 0..3 {
                 if libc::dup2(nothing, descriptor) < 0 {
                     return Err(failed());
