@@ -55,6 +55,7 @@ impl Adapter {
         loop {
             let message = self.from.recv_timeout(BOUND);
             let message = message.unwrap_or_else(|error| panic!("{what} does not come: {error}"));
+            assert_ne!(message["success"], false, "instead of {what}: {message}");
             if wanted(&message) {
                 return message;
             }
@@ -108,8 +109,13 @@ fn an_editor_is_served_by_lldb_dap() {
     let server = Server::start(&home, &trace, &["--at", "main"]);
     let mut adapter = Adapter::start();
     adapter.answered("initialize", &json!({ "adapterID": "heddle" }));
-    let attach = format!("gdb-remote {}", server.address());
-    adapter.request("attach", &json!({ "program": built("debugged"), "attachCommands": [attach] }));
+    // Otherwise lldb-dap 19 looks for the process before it has seen that it is there.
+    let attach = [
+        "script lldb.debugger.SetAsync(False)",
+        &format!("gdb-remote {}", server.address()),
+        "script lldb.debugger.SetAsync(True)",
+    ];
+    adapter.request("attach", &json!({ "program": built("debugged"), "attachCommands": attach }));
     adapter.event("initialized");
     adapter.answered("setFunctionBreakpoints", &json!({ "breakpoints": [{ "name": "bump" }] }));
     adapter.answered("configurationDone", &json!({}));
