@@ -84,6 +84,8 @@ struct Visit {
     since: usize,
     /// Whether nothing that the task read since has changed.
     current: bool,
+    /// Whether no other task that makes progress has executed a step since the task left the site.
+    undisturbed: bool,
     /// The number of the task's unobserved writes at its last visit.
     writes: u32,
 }
@@ -369,9 +371,12 @@ impl SpinDetector {
             watch.compare_less(|site| site == key);
             return self.sleep_if_unused();
         }
-        let circles = same.is_some_and(|same| same.current);
+        // What the loop reads is known only now: before its first read, an iteration that reads
+        // nothing looks the same.
+        let vague = watch.is_vague(self.blind);
+        let circles = same.is_some_and(|same| if vague { same.undisturbed } else { same.current });
         let (since, writes) = (watch.reads.len(), watch.writes);
-        let visit = Visit { key, state, since, current: true, writes };
+        let visit = Visit { key, state, since, current: true, undisturbed: true, writes };
         match known {
             Some(at) => watch.visits[at] = visit,
             None => {
@@ -493,17 +498,15 @@ impl SpinDetector {
             if number == task.index() || watch.visits.is_empty() {
                 continue;
             }
-            let disturbed = if watch.is_vague(self.blind) {
-                if !circles {
-                    for visit in &mut watch.visits {
-                        visit.current = watch.at == Some(visit.key);
-                    }
+            if !circles {
+                for visit in &mut watch.visits {
+                    visit.undisturbed = watch.at == Some(visit.key);
                 }
-                !circles
-            } else {
-                !matches!(effect, Effect::None | Effect::Read) && watch.see_changed(is_changed)
-            };
-            if disturbed {
+            }
+            let changes = !matches!(effect, Effect::None | Effect::Read);
+            let sees_changed = changes && watch.see_changed(is_changed);
+            let is_vague = watch.is_vague(self.blind);
+            if if is_vague { !circles } else { sees_changed } {
                 self.count -= usize::from(std::mem::take(&mut watch.stalled));
             }
         }

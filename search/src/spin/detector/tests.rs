@@ -2,15 +2,18 @@
 
 use crate::rng::Rng;
 use crate::simulation::{At, Code, Compare, Ending, Program, Run, States, Value};
-use crate::simulation::{programs, runs};
+use crate::simulation::{programs, run, runs};
+use crate::strategy::checked_dpor::CheckingWalk;
 use crate::strategy::dfs::{Dfs, Measure};
 use crate::strategy::dpor::Dpor;
 use crate::strategy::iterative::Iterative;
-use crate::{Coverage, Strategy};
+use crate::{Coverage, Reduction, Strategy};
 use std::collections::BTreeSet;
 
 /// How many programs of each kind are generated.
 const SEEDS: u64 = 200;
+/// How many random walks of each program are compared with the classes of a search.
+const WALKS: u64 = 60;
 
 type Endings = BTreeSet<(Ending, Vec<i64>)>;
 
@@ -250,6 +253,36 @@ fn searches_of_programs_that_poll_under_locks_find_every_ending() {
     println!("{livelocks} livelocks, complete {complete:?}, at most {most} executions");
     assert!(livelocks > 20, "{livelocks} of the programs can livelock");
     assert!(complete[0] > 150 && complete[1] > 25, "{complete:?} searches ended");
+}
+
+/// Whether a loop waits depends on what its task did and read, and not on when other tasks ran steps
+/// that the loop does not see: each random walk ends in a class that the reduction has found.
+#[test]
+fn executions_of_one_class_agree_on_which_loops_wait() {
+    let mut walks = 0;
+    for program in (0..SEEDS).flat_map(|seed| [generate(seed), generate_locked(seed)]) {
+        let mut dpor = Dpor::new();
+        let mut classes = BTreeSet::new();
+        for number in 1..=3_000 {
+            if !dpor.begin(number) {
+                break;
+            }
+            run(&program, &mut dpor);
+            classes.extend(dpor.equivalence_class());
+        }
+        if dpor.coverage() != (Coverage::Complete { bound: None }) {
+            continue;
+        }
+        let mut walk = CheckingWalk::within(None);
+        for number in 1..=WALKS {
+            walk.begin(number);
+            let run = run(&program, &mut walk);
+            walks += 1;
+            let class = walk.equivalence_class();
+            assert!(class.is_none_or(|class| classes.contains(&class)), "{run:?} of {program:#?}");
+        }
+    }
+    assert!(walks > 300 * WALKS, "{walks} walks");
 }
 
 /// A task that yields while it makes progress is not blocked: this failure needs it to finish all
