@@ -258,6 +258,14 @@ impl Event {
         self.access(HARNESS) == Some(Access::Write)
     }
 
+    /// Whether this is an attempt to take the object, as opposed to a step of a loop that waits for
+    /// the object to change.
+    pub fn tries(&self, object: u64) -> bool {
+        let own = self.accesses.own_first().next();
+        own.is_some_and(|(own, _)| own == object)
+            && !matches!(self.operation, Operation::Yield | Operation::Sleep)
+    }
+
     /// Whether another task, or the two tasks themselves, can observe the order of the two events.
     #[must_use]
     pub fn depends(&self, other: &Event) -> bool {

@@ -34,6 +34,10 @@ pub(super) fn races(path: &[PathNode], event: &Event, before: &[u32]) -> Vec<usi
             let Some(theirs) = frame.event.access(object) else { continue };
             let (races, stop) = match (access, theirs) {
                 _ if access.commutes(theirs) => (false, false),
+                // A task in a spin loop that waits for the object to change has not found it taken.
+                (Access::Lock | Access::Take, Access::Read) if !frame.event.tries(object) => {
+                    (true, false)
+                }
                 // If another task reads already, it reads before and after.
                 (Access::Lock, Access::Share | Access::Write)
                     if has_shared(&path[..=at], object) =>
