@@ -338,6 +338,12 @@ impl Frontier {
         }
     }
 
+    /// Whether a random walk ended in a class of executions that the finished search had not found.
+    #[must_use]
+    pub fn is_refuted(&self) -> bool {
+        self.doubted
+    }
+
     fn invalidate_coverage(&mut self) {
         self.doubted = true;
         self.checked = true;

@@ -233,6 +233,32 @@ fn coverage_within_a_bound_is_checked_by_walks_within_it() {
     assert!(within > 300, "{within} searches had more beyond their bound");
 }
 
+/// A walk in a class that the search has not found shows that the search misses something.
+#[test]
+fn a_walk_in_an_unknown_class_refutes_coverage() {
+    let program = programs::locked(2, 1);
+    for unknown in [false, true] {
+        let mut frontier = Frontier::new(Plan::bounded("dpor", None));
+        loop {
+            let round = frontier.round(1_000);
+            if round.is_empty() {
+                break;
+            }
+            let done = round.into_iter().map(|piece| {
+                let walks = piece.part == CHECK;
+                let mut result = work(piece, |strategy| run(&program, strategy).ending.is_ok());
+                if walks && unknown {
+                    result.classes.push(1);
+                }
+                result
+            });
+            frontier.settle(done.collect());
+        }
+        assert_eq!(frontier.is_refuted(), unknown);
+        assert_eq!(frontier.coverage() == Coverage::Open, unknown);
+    }
+}
+
 /// Also if a search diverges before the branch that it was given: no other search waits for that
 /// branch.
 #[test]

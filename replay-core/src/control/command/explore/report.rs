@@ -304,14 +304,26 @@ impl Search<'_> {
                 "every schedule was run, but not every memory access could be observed".into()
             }
             _ if self.options.max_executions.is_none_or(|most| runs < most) => {
-                format!(
-                    "{} is finished, but does not cover every schedule",
-                    self.options.strategy.name()
-                )
+                uncovered(self.options.strategy.name(), self.saved.frontier.is_refuted())
             }
             _ => "the limit on executions was reached".into(),
         };
         (Verdict::Incomplete, reason)
+    }
+}
+
+/// Why a search that has no more executions to run does not cover every schedule. `refuted`: a random
+/// walk, which checks a reduction, ended in a class of executions that the search had not found.
+fn uncovered(strategy: &str, refuted: bool) -> String {
+    match refuted {
+        true => format!(
+            "a random walk that checked {strategy} ended as no execution of the search did: steps depend \
+             on each other in a way that Heddle does not see; --strategy icb needs no such knowledge"
+        ),
+        false => format!(
+            "{strategy} is finished, but does not cover every schedule: a loop that was in a new state \
+             after each iteration was followed for some of them, or an execution was not observed to its end"
+        ),
     }
 }
 
@@ -532,6 +544,20 @@ mod tests {
                 "most of the time was spent between scheduling points (250 ms per step): use smaller \
                  input, or start executions later (heddle_begin)"
             )
+        );
+    }
+
+    #[test]
+    fn a_finished_search_says_why_it_is_incomplete() {
+        assert_eq!(
+            uncovered("dpor", true),
+            "a random walk that checked dpor ended as no execution of the search did: steps depend on \
+             each other in a way that Heddle does not see; --strategy icb needs no such knowledge"
+        );
+        assert_eq!(
+            uncovered("auto", false),
+            "auto is finished, but does not cover every schedule: a loop that was in a new state after \
+             each iteration was followed for some of them, or an execution was not observed to its end"
         );
     }
 
