@@ -2,7 +2,7 @@
 
 use crate::console::Console;
 use crate::exit::Status;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::process::ExitCode;
 
 /// Prints the error on one line, or the requested help or version, and returns the exit status.
@@ -13,7 +13,7 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
     }
     // The command line was not parsed, so --color is unknown.
     let console = Console::new(crate::console::When::Auto);
-    console.error(&in_one_line(&error.to_string()));
+    console.error(&message(error));
     Status::Usage.into()
 }
 
@@ -24,6 +24,25 @@ fn asks_for_help(kind: ErrorKind) -> bool {
             | ErrorKind::DisplayVersion
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     )
+}
+
+/// The error on one line. Where a program was given as for other tools, without two dashes before it,
+/// the message has the end of the right command line in place of the general usage.
+fn message(error: &clap::Error) -> String {
+    let text = in_one_line(&error.to_string());
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return text };
+    match text.split_once("; usage: ") {
+        Some((what, usage))
+            if error.kind() == ErrorKind::UnknownArgument
+                && !word.starts_with('-')
+                && usage.contains("-- <PROGRAM>") =>
+        {
+            format!(
+                "{what}; a program and its arguments come after two dashes: -- {word}; see --help"
+            )
+        }
+        _ => text,
+    }
 }
 
 /// Joins clap's error message, which has several paragraphs, into one line.
@@ -55,7 +74,7 @@ mod tests {
         let error = Cli::try_parse_from([&["heddle"], args].concat())
             .expect_err("the command line is invalid");
         assert!(!asks_for_help(error.kind()), "{error:?}");
-        in_one_line(&error.to_string())
+        message(&error)
     }
 
     #[test]
@@ -69,6 +88,11 @@ mod tests {
         assert!(missing.ends_with("; see --help"), "{missing}");
         let unknown = error_message(&["explore", "--no-such-option", "--", "ls"]);
         assert!(unknown.starts_with("unexpected argument '--no-such-option' found; "), "{unknown}");
+        assert_eq!(
+            error_message(&["explore", "--strategy", "dpor", "./prog"]),
+            "unexpected argument './prog' found; a program and its arguments come after two dashes: -- \
+             ./prog; see --help"
+        );
         for text in [missing, unknown] {
             assert!(!text.contains('\n') && !text.contains("  "), "{text}");
         }
