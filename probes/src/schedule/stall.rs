@@ -271,6 +271,9 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     use Operation as O;
     let task = &world.tasks[usize::from(number)];
     let (operation, address) = (task.operation.get(), task.object.get());
+    // What a task did before any task was observed is no part of this step.
+    STEP.makes_progress.set(false);
+    STEP.reads_clock.set(false);
     let mut objects = root().step_objects.borrow();
     objects.clear();
     atoms::each_object(task, |object| objects.push(object.address));

@@ -75,7 +75,7 @@ fn locked_wait(rng: &mut Rng, variable: usize, value: i64, from: usize) -> Vec<C
     let (at, lock) = (At(variable, None), mutex(variable));
     let is_set = |to| Code::If(Value::Register(1), Compare::Equal, Value::Is(value), to);
     let is_unset = |to| Code::If(Value::Register(1), Compare::Differ, Value::Is(value), to);
-    match rng.below(4) {
+    match rng.below(6) {
         // do { lock; a = x; unlock } while (a != value)
         0 => vec![Code::Lock(lock), Code::Load(1, at), Code::Unlock(lock), is_unset(from)],
         // for (;;) { lock; a = x; unlock; if (a == value) break; yield }
@@ -94,6 +94,27 @@ fn locked_wait(rng: &mut Rng, variable: usize, value: i64, from: usize) -> Vec<C
             Code::Load(1, at),
             Code::Unlock(lock),
             is_unset(from),
+        ],
+        // for (;;) { if (trylock) { a = x; unlock; if (a == value) break } yield }
+        3 => vec![
+            Code::TryLock(2, lock),
+            Code::If(Value::Register(2), Compare::Equal, Value::Is(0), from + 5),
+            Code::Load(1, at),
+            Code::Unlock(lock),
+            is_set(from + 7),
+            Code::Yield,
+            Code::Jump(from),
+        ],
+        // for (;;) { lock; a = x; unlock; if (a == value && y == value) break; yield }
+        4 => vec![
+            Code::Lock(lock),
+            Code::Load(1, at),
+            Code::Unlock(lock),
+            is_unset(from + 6),
+            Code::Load(2, At(1 - variable, None)),
+            Code::If(Value::Register(2), Compare::Equal, Value::Is(value), from + 8),
+            Code::Yield,
+            Code::Jump(from),
         ],
         // lock; while (x != value) { unlock; yield; lock } unlock
         _ => vec![
@@ -130,6 +151,13 @@ fn generate_locked(seed: u64) -> Program {
                     Code::Unlock(lock),
                 ]),
                 1 => body.push(Code::Store(at, Value::Is(value))),
+                // A sleep is such a step as well; it is no part of what the others wait for.
+                2 if rng.below(2) == 0 => body.extend([
+                    Code::Sleep(5_000_000),
+                    Code::Lock(lock),
+                    Code::Store(at, Value::Is(value)),
+                    Code::Unlock(lock),
+                ]),
                 2 => {
                     // if (trylock) { result += 1; unlock }
                     let result = At(2 + number, None);
