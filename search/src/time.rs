@@ -6,9 +6,11 @@
 //! from a task to those that it creates and wakes, and from a task that ends to the one that joins it.
 //! So the clock of a step is a time before which the step cannot happen.
 //!
-//! The *base* of a state is the least clock that the next step of any task could have. An expiry is
-//! enabled if its time is at most the base plus the *slack*: no step is later than the slack by
-//! its task's clock. The base depends on the state only and not on the order in which
+//! The *base* of a state is the least clock that the next step of any task could have. For an access
+//! to memory, which no other task can delay, this is the task's own clock: the clock of what it finds
+//! would rise with each iteration of a loop that polls it, and a loop with a time limit would expire
+//! before a task that was never chosen. An expiry is enabled if its time is at most the base plus the
+//! *slack*: no step is later than the slack by its task's clock. The base depends on the state only and not on the order in which
 //! independent steps led to it, so that independent steps still commute. No step lowers the base, so
 //! a step enables expiries and disables none; and the earliest expiry is enabled where nothing else
 //! is.
@@ -276,8 +278,18 @@ impl Candidate {
     /// The candidate with this pending operation, which is an expiry if it has a deadline here.
     #[must_use]
     pub fn new(clocks: &Clocks, next: &PendingOperation, expires: Option<u64>) -> Candidate {
-        let before = clocks.before(&Event::new(next, 0)).clock;
-        let at = before.max(expires.unwrap_or(0));
+        let ready = match next.operation {
+            // Nothing that others do delays these, so such a step is late by its task's own clock.
+            // The clock of what it finds would rise with each step of a loop that polls it.
+            Operation::Read
+            | Operation::Write
+            | Operation::Update
+            | Operation::Await
+            | Operation::Yield
+            | Operation::Sleep => clocks.of(next.task),
+            _ => clocks.before(&Event::new(next, 0)),
+        };
+        let at = ready.clock.max(expires.unwrap_or(0));
         Candidate { task: next.task, at, expires: expires.is_some() }
     }
 }
