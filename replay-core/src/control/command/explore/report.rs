@@ -84,6 +84,9 @@ impl Search<'_> {
             && self.deaths == 0
             && (plain || !scoped);
         let (verdict, reason) = self.verdict(is_bug, complete, &total, runs, done && self.over);
+        let ended_itself = self.over && !done && self.reason.is_empty();
+        let end =
+            (is_bug && self.options.keep_going && ended_itself).then(|| self.end_of_strategy());
         let (verdict, reason) = match verdict {
             Verdict::Clean | Verdict::Incomplete if !satisfied.is_empty() => {
                 (Verdict::Satisfied, String::new())
@@ -205,6 +208,7 @@ impl Search<'_> {
         let now = self.began.elapsed().saturating_mul(report.workers).min(used_by_children());
         let earlier = Duration::from_secs_f64(self.saved.earlier).saturating_mul(report.workers);
         let busy = earlier.saturating_add(now);
+        notes.extend(end);
         notes.extend(slow_note(busy, total.steps));
         notes.extend(scope_note(&scope));
         notes.extend(main_last.then(|| HARNESS_NOTE.to_owned()));
@@ -237,6 +241,11 @@ impl Search<'_> {
             );
         }
         Report { notes, ..report }
+    }
+
+    /// Why a search ended that no limit ended.
+    fn end_of_strategy(&self) -> String {
+        format!("{} is finished, but does not cover every schedule", self.options.strategy.name())
     }
 
     /// The largest limit on the steps of an execution.
@@ -304,10 +313,7 @@ impl Search<'_> {
                 "every schedule was run, but not every memory access could be observed".into()
             }
             _ if self.options.max_executions.is_none_or(|most| runs < most) => {
-                format!(
-                    "{} is finished, but does not cover every schedule",
-                    self.options.strategy.name()
-                )
+                self.end_of_strategy()
             }
             _ => "the limit on executions was reached".into(),
         };
