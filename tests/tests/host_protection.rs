@@ -1,6 +1,8 @@
 //! What protects the user's account and machine: the debugger's socket, what killed processes leave
 //! behind, and messages about limits that are too small.
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -45,6 +47,35 @@ fn temporary(home: &Home) -> PathBuf {
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).expect("there").permissions().mode() & 0o777
+}
+
+/// A debugger without its server would compete with the shell for the terminal.
+#[test]
+fn the_debugger_ends_with_heddle_however_that_ends() {
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &["-DFINE"]);
+    for signal in [Signal::SIGKILL, Signal::SIGTERM, Signal::SIGHUP] {
+        let mut command = home.command(["gdb", "--", "./program"]);
+        // It waits for commands.
+        let mut heddle = command.stdin(Stdio::piped()).spawn().expect("it starts");
+        let lines = BufReader::new(heddle.stdout.take().expect("a pipe")).lines();
+        let (to, from) = std::sync::mpsc::channel();
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|_| _ = to.send(())));
+        from.recv_timeout(BOUND).expect("gdb's first line within a minute");
+        let gdb = await_some("gdb", || {
+            let children = format!("/proc/{0}/task/{0}/children", heddle.id());
+            let children = std::fs::read_to_string(children).unwrap_or_default();
+            let name = |pid: &&str| std::fs::read_to_string(format!("/proc/{pid}/comm"));
+            let is_gdb = |pid: &&str| name(pid).is_ok_and(|name| name == "gdb\n");
+            children.split_whitespace().find(is_gdb).map(str::to_owned)
+        });
+        kill(Pid::from_raw(heddle.id() as i32), signal).expect("it runs");
+        heddle.wait().expect("a child");
+        await_some(&format!("the end of gdb after {signal}"), || {
+            let stat = std::fs::read_to_string(format!("/proc/{gdb}/stat")).unwrap_or_default();
+            (!Path::new(&format!("/proc/{gdb}")).exists() || stat.contains(") Z ")).then_some(())
+        });
+    }
 }
 
 /// Other users cannot reach the debugger's server.
