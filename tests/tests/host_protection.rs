@@ -2,12 +2,14 @@
 //! behind, and messages about limits that are too small.
 
 use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::Mode;
 use nix::unistd::Pid;
+use std::fs::{File, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use tests::heddle::{Home, binary, run};
+use tests::heddle::{Home, Run, binary, run};
 use tests::hostile::{BOUND, await_some, build};
 use traces::report::{Report, Verdict};
 
@@ -47,6 +49,76 @@ fn temporary(home: &Home) -> PathBuf {
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).expect("there").permissions().mode() & 0o777
+}
+
+/// What is used because it is there may have come with the files of a stranger: a link to a device, a
+/// pipe, a file of gigabytes.
+#[test]
+fn a_file_without_an_end_is_refused() {
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &["-DFINE"]);
+    let toml = home.path().join("heddle.toml");
+    let explore = || {
+        let mut command = home.command(["explore", "--max-executions", "5", "--", "./program"]);
+        command.env("HOME", home.path());
+        run(command, BOUND)
+    };
+    let refused = |what: &str, run: Run, says: &str| {
+        assert_eq!(run.status, 2, "{what}: {run:?}");
+        assert_eq!(run.stderr, format!("heddle: {says}\n"), "{what}");
+    };
+    std::os::unix::fs::symlink("/dev/zero", &toml).expect("writable");
+    refused("a device", explore(), "cannot read heddle.toml: it is not a regular file");
+    std::fs::remove_file(&toml).expect("there");
+    nix::unistd::mkfifo(&toml, Mode::S_IRWXU).expect("writable");
+    refused("a pipe", explore(), "cannot read heddle.toml: it is not a regular file");
+    std::fs::remove_file(&toml).expect("there");
+    let file = File::create(&toml).expect("writable");
+    file.set_len(3 << 30).expect("a hole");
+    refused("gigabytes", explore(), "cannot read heddle.toml: it is larger than 16 MB");
+    std::fs::remove_file(&toml).expect("there");
+    let named = |args: &[&str]| {
+        let args = [&["explore"], args, &["--", "./program"]].concat();
+        run(home.command(args), BOUND)
+    };
+    let says = "/dev/zero: cannot read the suppressions: it is larger than 64 MB";
+    refused("suppressions", named(&["--suppressions", "/dev/zero"]), says);
+    let says = "/dev/zero: cannot read the predicates: it is larger than 64 MB";
+    refused("predicates", named(&["--when", "@/dev/zero"]), says);
+    // A file of zeros is no program.
+    let large = File::create(home.path().join("large")).expect("writable");
+    large.set_len(64 << 30).expect("a hole");
+    large.set_permissions(Permissions::from_mode(0o700)).expect("writable");
+    let run = run(home.command(["explore", "--", "./large"]), BOUND);
+    assert_eq!(run.status, 3, "{run:?}");
+}
+
+/// The first run of each test leaves its trace in a directory that a later process removes.
+#[test]
+fn a_killed_search_of_tests_leaves_nothing_for_ever() {
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &["-DFINE"]);
+    let test = || {
+        let mut command = home.command(["test", "./program", "--", "--max-executions", "20"]);
+        command.env("TMPDIR", temporary(&home));
+        command
+    };
+    let entries = |path: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    };
+    let mut killed = test().spawn().expect("it starts");
+    let base = await_some("a temporary directory", || entries(&temporary(&home)).pop());
+    await_some("the first trace", || {
+        let directories = entries(&base);
+        let files = directories.iter().flat_map(|directory| entries(directory));
+        files.into_iter().find(|file| file.extension().is_some_and(|name| name == "heddle"))
+    });
+    killed.kill().expect("it runs");
+    killed.wait().expect("a child");
+    assert_eq!(run(test(), BOUND).status, 0);
+    assert_eq!(entries(&temporary(&home)), vec![base.clone()]);
+    assert_eq!(entries(&base), Vec::<PathBuf>::new());
 }
 
 /// A debugger without its server would compete with the shell for the terminal.

@@ -4,6 +4,7 @@ use crate::cli::config_file;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::report::text::clean;
+use crate::text_file;
 use crate::tui::{preferences, session};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -65,7 +66,7 @@ const ABSENT: &str = "  absent: defaults apply";
 
 /// The errors in a file, or the reason why there is nothing to check.
 fn check_file(path: &Path, check: Check) -> Result<Vec<String>, &'static str> {
-    match std::fs::read_to_string(path) {
+    match text_file::found(path) {
         Ok(text) => Ok(check(&text, path)),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(ABSENT),
         Err(error) => Ok(vec![format!("cannot be read: {error}")]),
