@@ -1,7 +1,7 @@
-//! Texts that somebody else may have written: configuration, notes, lists. All of them are short.
+//! Texts that another user may have written: configuration, notes, lists. All of them are short.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 use std::path::Path;
 
 /// The most megabytes of a text that the user named.
@@ -30,18 +30,18 @@ pub(crate) fn found(path: &Path) -> io::Result<String> {
 }
 
 fn limited(file: File, megabytes: u64) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    file.take((megabytes << 20) + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > megabytes << 20 {
-        return Err(io::Error::other(format!("it is larger than {megabytes} MB")));
+    let mut text = String::new();
+    file.take((megabytes << 20) + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > megabytes << 20 {
+        true => Err(io::Error::other(format!("it is larger than {megabytes} MB"))),
+        false => Ok(text),
     }
-    let wrong = |_| io::Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8");
-    String::from_utf8(bytes).map_err(wrong)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::ErrorKind;
 
     #[test]
     fn a_text_without_an_end_is_refused() {

@@ -95,7 +95,7 @@ fn a_file_without_an_end_is_refused() {
 
 /// The first run of each test leaves its trace in a directory that a later process removes.
 #[test]
-fn a_killed_search_of_tests_leaves_nothing_for_ever() {
+fn what_a_killed_search_of_tests_leaves_is_removed() {
     let home = Home::new();
     build(&home, "many_bugs", "program", &["-DFINE"]);
     let test = || {

@@ -232,7 +232,7 @@ fn failures_are_found_as_soon_when_threads_are_created_in_another_order() {
 
 /// Otherwise a report with failures would not say why the search is over, though no limit ended it.
 #[test]
-fn a_strategy_that_ends_by_itself_after_failures_says_that_it_does_not_cover_every_schedule() {
+fn a_finished_strategy_says_after_failures_that_it_does_not_cover_every_schedule() {
     let home = Home::new();
     build(&home, "many_bugs", "program", &["-DTHREADS=3"]);
     let says = "directed is finished, but does not cover every schedule";

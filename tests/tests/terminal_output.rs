@@ -166,7 +166,7 @@ fn no_answer_of_a_server_has_what_acts_on_a_terminal() {
     }
 }
 
-/// The gate for text is in one place, which also holds what nobody cleaned.
+/// The gate for text is in one place, also for what no report cleaned.
 #[test]
 fn a_directory_in_a_message_is_shown_escaped() {
     let mut shop = Workshop::new();
