@@ -23,7 +23,9 @@ pub(crate) fn named(path: &Path) -> io::Result<String> {
 /// # Errors
 /// As [`named`], and if it is not a regular file.
 pub(crate) fn found(path: &Path) -> io::Result<String> {
-    if !fs::metadata(path)?.is_file() {
+    let kind = fs::metadata(path)?.file_type();
+    // That of a directory cannot be read, which the kernel says.
+    if !kind.is_file() && !kind.is_dir() {
         return Err(io::Error::other("it is not a regular file"));
     }
     limited(File::open(path)?, MOST_FOUND)
