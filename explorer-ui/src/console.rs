@@ -2,7 +2,7 @@
 
 use crate::report::style::Role;
 use crate::report::style::Style;
-use crate::report::text::clean;
+use crate::report::text::{clean, clean_lines};
 use anstream::{AutoStream, ColorChoice};
 use clap::ValueEnum;
 use std::io::{IsTerminal, Write};
@@ -56,12 +56,12 @@ impl Console {
         }
     }
 
-    /// Writes a result.
+    /// Writes a result. Nothing in it can act on a terminal but colours.
     ///
     /// # Errors
     /// If standard output cannot be written.
     pub fn print(&self, text: &str) -> std::io::Result<()> {
-        self.print_bytes(text.as_bytes())
+        self.print_bytes(clean_lines(text, self.style.color).as_bytes())
     }
 
     /// Writes bytes unchanged: the output of the program.
@@ -76,6 +76,7 @@ impl Console {
 
     /// Writes a line to standard error. Ignores errors: a closed standard error must not fail a command.
     pub fn note(&self, line: &str) {
+        let line = clean_lines(line, self.messages.color);
         let _ = writeln!(std::io::stderr().lock(), "{line}");
     }
 

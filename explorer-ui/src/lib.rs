@@ -26,6 +26,7 @@ pub mod report;
 pub mod serve;
 mod source_watch;
 pub mod suites;
+mod text_file;
 pub mod tui;
 pub mod walk;
 

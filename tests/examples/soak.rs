@@ -1,8 +1,9 @@
 //! Searches without an end, one under each strategy: does what Heddle and the program's processes use grow?
 //! `cargo run --release -p tests --example soak -- [SECONDS] [STRATEGY...]`, 180 seconds without arguments.
 //!
-//! The table compares what is used after a sixth of the time, when all has begun, with the end. Standard
-//! error has a line for each sample, in the form of CSV.
+//! The table compares what is used after a sixth of the time, when all has begun, with the end. Memory is
+//! that of the process alone; the two share a piece of a fixed size, of which they touch more and more.
+//! Standard error has a line for each sample, in the form of CSV.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -20,6 +21,8 @@ struct Sample {
     controller: u64,
     /// Of the process of the program that has most.
     program: u64,
+    /// What the controller shares with the program.
+    shared: u64,
     descriptors: usize,
     /// Descriptors of the process of the program that has most.
     of_program: usize,
@@ -31,10 +34,17 @@ fn main() {
     let seconds = args.next().map_or(180, |text| text.parse().expect("a number of seconds"));
     let chosen: Vec<String> = args.collect();
     println!(
-        "{:<9} {:>11} {:>9} {:>17} {:>17} {:>13} {:>13}",
-        "strategy", "executions", "failures", "heddle kB", "program kB", "descriptors", "its"
+        "{:<9} {:>11} {:>9} {:>17} {:>17} {:>17} {:>13} {:>13}",
+        "strategy",
+        "executions",
+        "failures",
+        "heddle kB",
+        "program kB",
+        "shared kB",
+        "descriptors",
+        "its"
     );
-    eprintln!("strategy,second,heddle kB,program kB,descriptors,its,processes");
+    eprintln!("strategy,second,heddle kB,program kB,shared kB,descriptors,its,processes");
     for strategy in search::strategy::registry::listed().map(|one| one.name) {
         if chosen.is_empty() || chosen.iter().any(|one| one == strategy) {
             soak(strategy, Duration::from_secs(seconds));
@@ -72,10 +82,11 @@ fn soak(strategy: &str, time: Duration) {
             first = last;
         }
         eprintln!(
-            "{strategy},{},{},{},{},{},{}",
+            "{strategy},{},{},{},{},{},{},{}",
             began.elapsed().as_secs(),
             last.controller,
             last.program,
+            last.shared,
             last.descriptors,
             last.of_program,
             last.processes
@@ -94,11 +105,12 @@ fn soak(strategy: &str, time: Duration) {
     let pair =
         |before: &dyn std::fmt::Display, after: &dyn std::fmt::Display| format!("{before} {after}");
     println!(
-        "{strategy:<9} {:>11} {:>9} {:>17} {:>17} {:>13} {:>13}{}",
+        "{strategy:<9} {:>11} {:>9} {:>17} {:>17} {:>17} {:>13} {:>13}{}",
         report.executions,
         report.bugs.len(),
         pair(&first.controller, &last.controller),
         pair(&first.program, &last.program),
+        pair(&first.shared, &last.shared),
         pair(&first.descriptors, &last.descriptors),
         pair(&first.of_program, &last.of_program),
         if ran < time { format!("  ended after {} s", ran.as_secs()) } else { String::new() }
@@ -109,18 +121,19 @@ fn sample(controller: i32, program: &Path) -> Sample {
     let all = processes(program);
     let most = |of: fn(i32) -> u64| all.iter().map(|&pid| of(pid)).max().unwrap_or(0);
     Sample {
-        controller: resident(controller),
-        program: most(resident),
+        controller: resident(controller, "RssAnon:"),
+        program: most(|pid| resident(pid, "RssAnon:")),
+        shared: resident(controller, "RssShmem:"),
         descriptors: descriptors(controller),
         of_program: most(|pid| descriptors(pid) as u64) as usize,
         processes: all.len() + 1,
     }
 }
 
-/// The resident memory of a process in kilobytes; 0 if it has ended.
-fn resident(pid: i32) -> u64 {
+/// The resident memory of this kind of a process in kilobytes; 0 if it has ended.
+fn resident(pid: i32, kind: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(kind));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 

@@ -13,8 +13,11 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 use tests::heddle::Home;
 use traces::execution::DeadlineNote;
+use traces::execution::Pending;
 use traces::file::encode;
+use traces::memory_change::{MemoryChange, MemoryLocation};
 use traces::points::ModuleAddress;
+use traces::predicate::{Predicate, Purpose};
 use traces::{
     EnabledChange, Execution, Failure, FailureKind, Frame, HistoryEvent, Module, Object,
     ObjectKind, ObjectLocation, Operation, Site, Step, TaskId, TaskRecord, TaskStack, TaskState,
@@ -196,6 +199,90 @@ fn surroundings(size: &mut dyn FnMut(u32) -> u64) -> Vec<(&'static str, Trace)> 
         let failure = of.failure.as_mut().unwrap();
         failure.message = "\u{1b}\n".repeat(long);
         (failure.signature, failure.place) = (failure.message.clone(), failure.message.clone());
+    });
+    add("frames", &mut |of| {
+        let frames = frames(number as usize / 4, &"f<".repeat(40));
+        of.execution.places = vec![(Site { module: 0, offset: 8 }, frames.clone())];
+        let (task, state) = (TaskId(0), TaskState::Running);
+        of.failure.as_mut().unwrap().stacks = vec![TaskStack { task, state, frames }];
+    });
+    add("brackets", &mut |of| {
+        of.execution.objects[0].name = "a<(".repeat(long / 8);
+        of.execution.tasks[1].function = "operator<(".repeat(long / 16);
+    });
+    add("parents", &mut |of| {
+        let task = |at: u16| TaskRecord {
+            parent: Some(TaskId((at + 1) % 4_000)),
+            function: "f".repeat(100),
+            ..Default::default()
+        };
+        of.execution.tasks = (0..4_000).map(task).collect();
+    });
+    add("a circle of waits", &mut |of| {
+        of.execution.tasks = vec![TaskRecord::default(); 4_000];
+        let wait = |at: u64| WaitEdge {
+            task: TaskId((at % 4_000) as u16),
+            object: Some((at % 2) as u32 * u32::MAX),
+            holder: Some(TaskId((at * 7 % 4_000) as u16)),
+            site: Some(Site { module: u16::MAX, offset: u64::MAX }),
+        };
+        of.failure.as_mut().unwrap().waits = (0..16_000).map(wait).collect();
+    });
+    add("pending operations", &mut |of| {
+        let pending = Pending {
+            operation: Operation::Lock,
+            object: Some(0),
+            site: Site { module: 0, offset: 8 },
+            blocked: true,
+        };
+        let task = TaskRecord { pending: Some(pending), ..Default::default() };
+        of.execution.tasks = vec![task; 4_000];
+        of.execution.steps = contention(4_000, number);
+    });
+    add("far steps", &mut |of| {
+        let late = Some((TaskId(u16::MAX), u64::MAX));
+        of.execution.deadlines = vec![DeadlineNote { step: u64::MAX, preempts: true, late }; 9];
+        of.execution.enabled = vec![change(u64::MAX, u16::MAX, true); number as usize];
+        of.execution.data =
+            vec![traces::execution::DataChoice { step: u64::MAX, taken: 1, of: u32::MAX }; 9];
+    });
+    add("choices of many", &mut |of| {
+        of.execution.steps = vec![step(0, Operation::Signal, Some(0), 8); number as usize];
+        let choice = |at| traces::execution::DataChoice { step: at, taken: 3, of: u32::MAX };
+        of.execution.data = (0..number).map(choice).collect();
+    });
+    add("memory changes", &mut |of| {
+        let change = |at| MemoryChange {
+            step: at % 9,
+            at: MemoryLocation::Stack { task: u16::MAX, below: u64::MAX },
+            bytes: vec![0x1b; 4_096],
+            name: "\u{9b}".repeat(100),
+        };
+        of.header.options.changes = (0..number / 100).map(change).collect();
+    });
+    add("predicates", &mut |of| {
+        let text = "(".repeat(long / 100);
+        let predicate = |_| Predicate {
+            text: text.clone(),
+            roles: Vec::new(),
+            slots: Vec::new(),
+            condition: vec![0x28; 1_000],
+            shared: vec![vec![0x28; 10]; 100],
+            purpose: Purpose::default(),
+            until: vec![0x27; 10],
+        };
+        of.header.options.predicates = (0..number / 2_000).map(predicate).collect();
+    });
+    add("sources", &mut |of| {
+        let named = |at| Frame {
+            function: "f".into(),
+            file: ["/dev/zero", "/dev/tty", "/proc/self/maps", "/"][at as usize % 4].into(),
+            line: u32::MAX - at as u32,
+            ..Default::default()
+        };
+        of.execution.places = (0..number / 8)
+            .map(|at| (Site { module: 0, offset: at }, vec![named(at); 2]))
+            .collect();
     });
     add("a path", &mut |of| {
         of.header.program = "/\u{202e}".repeat(long / 4);

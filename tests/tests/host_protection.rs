@@ -1,11 +1,15 @@
 //! What protects the user's account and machine: the debugger's socket, what killed processes leave
 //! behind, and messages about limits that are too small.
 
+use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::Mode;
+use nix::unistd::Pid;
+use std::fs::{File, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use tests::heddle::{Home, binary, run};
+use tests::heddle::{Home, Run, binary, run};
 use tests::hostile::{BOUND, await_some, build};
 use traces::report::{Report, Verdict};
 
@@ -45,6 +49,105 @@ fn temporary(home: &Home) -> PathBuf {
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).expect("there").permissions().mode() & 0o777
+}
+
+/// What is used because it is there may have come with the files of a stranger: a link to a device, a
+/// pipe, a file of gigabytes.
+#[test]
+fn a_file_without_an_end_is_refused() {
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &["-DFINE"]);
+    let toml = home.path().join("heddle.toml");
+    let explore = || {
+        let mut command = home.command(["explore", "--max-executions", "5", "--", "./program"]);
+        command.env("HOME", home.path());
+        run(command, BOUND)
+    };
+    let refused = |what: &str, run: Run, says: &str| {
+        assert_eq!(run.status, 2, "{what}: {run:?}");
+        assert_eq!(run.stderr, format!("heddle: {says}\n"), "{what}");
+    };
+    std::os::unix::fs::symlink("/dev/zero", &toml).expect("writable");
+    refused("a device", explore(), "cannot read heddle.toml: it is not a regular file");
+    std::fs::remove_file(&toml).expect("there");
+    nix::unistd::mkfifo(&toml, Mode::S_IRWXU).expect("writable");
+    refused("a pipe", explore(), "cannot read heddle.toml: it is not a regular file");
+    std::fs::remove_file(&toml).expect("there");
+    let file = File::create(&toml).expect("writable");
+    file.set_len(3 << 30).expect("a hole");
+    refused("gigabytes", explore(), "cannot read heddle.toml: it is larger than 16 MB");
+    std::fs::remove_file(&toml).expect("there");
+    let named = |args: &[&str]| {
+        let args = [&["explore"], args, &["--", "./program"]].concat();
+        run(home.command(args), BOUND)
+    };
+    let says = "/dev/zero: cannot read the suppressions: it is larger than 64 MB";
+    refused("suppressions", named(&["--suppressions", "/dev/zero"]), says);
+    let says = "/dev/zero: cannot read the predicates: it is larger than 64 MB";
+    refused("predicates", named(&["--when", "@/dev/zero"]), says);
+    // A file of zeros is no program.
+    let large = File::create(home.path().join("large")).expect("writable");
+    large.set_len(64 << 30).expect("a hole");
+    large.set_permissions(Permissions::from_mode(0o700)).expect("writable");
+    let run = run(home.command(["explore", "--", "./large"]), BOUND);
+    assert_eq!(run.status, 3, "{run:?}");
+}
+
+/// The first run of each test leaves its trace in a directory that a later process removes.
+#[test]
+fn what_a_killed_search_of_tests_leaves_is_removed() {
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &["-DFINE"]);
+    let test = || {
+        let mut command = home.command(["test", "./program", "--", "--max-executions", "20"]);
+        command.env("TMPDIR", temporary(&home));
+        command
+    };
+    let entries = |path: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    };
+    let mut killed = test().spawn().expect("it starts");
+    let base = await_some("a temporary directory", || entries(&temporary(&home)).pop());
+    await_some("the first trace", || {
+        let directories = entries(&base);
+        let files = directories.iter().flat_map(|directory| entries(directory));
+        files.into_iter().find(|file| file.extension().is_some_and(|name| name == "heddle"))
+    });
+    killed.kill().expect("it runs");
+    killed.wait().expect("a child");
+    assert_eq!(run(test(), BOUND).status, 0);
+    assert_eq!(entries(&temporary(&home)), vec![base.clone()]);
+    assert_eq!(entries(&base), Vec::<PathBuf>::new());
+}
+
+/// A debugger without its server would compete with the shell for the terminal.
+#[test]
+fn the_debugger_ends_with_heddle_however_that_ends() {
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &["-DFINE"]);
+    for signal in [Signal::SIGKILL, Signal::SIGTERM, Signal::SIGHUP] {
+        let mut command = home.command(["gdb", "--", "./program"]);
+        // It waits for commands.
+        let mut heddle = command.stdin(Stdio::piped()).spawn().expect("it starts");
+        let lines = BufReader::new(heddle.stdout.take().expect("a pipe")).lines();
+        let (to, from) = std::sync::mpsc::channel();
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|_| _ = to.send(())));
+        from.recv_timeout(BOUND).expect("gdb's first line within a minute");
+        let gdb = await_some("gdb", || {
+            let children = format!("/proc/{0}/task/{0}/children", heddle.id());
+            let children = std::fs::read_to_string(children).unwrap_or_default();
+            let name = |pid: &&str| std::fs::read_to_string(format!("/proc/{pid}/comm"));
+            let is_gdb = |pid: &&str| name(pid).is_ok_and(|name| name == "gdb\n");
+            children.split_whitespace().find(is_gdb).map(str::to_owned)
+        });
+        kill(Pid::from_raw(heddle.id() as i32), signal).expect("it runs");
+        heddle.wait().expect("a child");
+        await_some(&format!("the end of gdb after {signal}"), || {
+            let stat = std::fs::read_to_string(format!("/proc/{gdb}/stat")).unwrap_or_default();
+            (!Path::new(&format!("/proc/{gdb}")).exists() || stat.contains(") Z ")).then_some(())
+        });
+    }
 }
 
 /// Other users cannot reach the debugger's server.

@@ -16,9 +16,9 @@ struct Endless {
 }
 
 impl Endless {
-    fn start(flags: &[&str], options: &[&str]) -> Endless {
+    fn start(name: &str, flags: &[&str], options: &[&str]) -> Endless {
         let home = Home::new();
-        let program = build(&home, "ends_otherwise", "program", flags);
+        let program = build(&home, name, "program", flags);
         let args = ["explore", "--json", "--keep-going", "--max-executions", "0", "--workers", "1"];
         let mut command = home.command(
             [
@@ -54,6 +54,19 @@ impl Endless {
     }
 }
 
+impl Endless {
+    /// The pages that the controller has touched of the memory that it shares with the worker, in kilobytes,
+    /// after this many executions.
+    fn shared_after(&self, executions: u64) -> u64 {
+        self.used_after(executions);
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.heddle.id()));
+        let status = status.expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("RssShmem:"));
+        let number = line.expect("a line").trim().trim_end_matches(" kB");
+        number.parse().expect("a number")
+    }
+}
+
 impl Drop for Endless {
     fn drop(&mut self) {
         let _ = self.heddle.kill();
@@ -83,10 +96,24 @@ fn no_kind_of_end_of_an_execution_leaves_memory_behind() {
         "LEAVES_HELD",
         "POLLS",
     ] {
-        let search = Endless::start(&[&format!("-DEND={end}")], &[]);
+        let search = Endless::start("ends_otherwise", &[&format!("-DEND={end}")], &[]);
         let before = search.used_after(FIRST);
         let after = search.used_after(FIRST + MORE);
         println!("{end}: {before} and {after} bytes");
         assert!(after - before < 16 * MORE / 2, "{end}: {before} bytes, then {after}");
     }
+}
+
+/// After as many executions, each page of the ring that is used again was used.
+const MESSAGES: u64 = 1_000_000;
+
+/// Each piece of the search reports each failure again.
+#[test]
+fn messages_use_the_pages_of_earlier_messages_again() {
+    let search = Endless::start("many_bugs", &["-DTHREADS=3"], &[]);
+    let before = search.shared_after(MESSAGES);
+    let after = search.shared_after(2 * MESSAGES);
+    println!("{before} and {after} kB");
+    // The messages have some megabytes.
+    assert!(after - before < 512, "{before} kB, then {after}");
 }

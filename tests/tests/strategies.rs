@@ -1,6 +1,7 @@
 //! Every strategy on real programs, through the command line.
 
 use tests::heddle::Home;
+use tests::hostile::build;
 use tests::rows::{ORDERS, ROWS, Row};
 use tests::targets::{Program, program};
 use traces::report::{Report, Verdict};
@@ -227,4 +228,22 @@ fn failures_are_found_as_soon_when_threads_are_created_in_another_order() {
         }
     }
     assert!(late.is_empty(), "later than others: {late:?}");
+}
+
+/// Otherwise a report with failures would not say why the search is over, though no limit ended it.
+#[test]
+fn a_finished_strategy_says_after_failures_that_it_does_not_cover_every_schedule() {
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &["-DTHREADS=3"]);
+    let says = "directed is finished, but does not cover every schedule";
+    for (strategy, most, ends) in
+        [("directed", "0", true), ("directed", "5", false), ("dpor", "0", false)]
+    {
+        let args =
+            ["explore", "--json", "--keep-going", "--strategy", strategy, "--max-executions", most];
+        let report = home.heddle(args.iter().chain(&["--", "./program"])).report();
+        assert_eq!(report.verdict, Verdict::Bug, "{report:?}");
+        let said = report.notes.iter().any(|note| note == says);
+        assert_eq!(said, ends, "{strategy}, {most} executions: {:?}", report.notes);
+    }
 }

@@ -22,6 +22,8 @@ use explorer_ui::commands::cluster::Verbs;
 use explorer_ui::console::Console;
 use explorer_ui::exit::{Problem, Status};
 use explorer_ui::processors;
+use explorer_ui::report::json_text;
+use explorer_ui::report::text::clean;
 use replay_core::pieces::SearchOrder;
 use replay_core::{
     Collector, Error, Observer, Progress, SearchOptions, StrategyChoice, Target, WorkerPool,
@@ -133,7 +135,7 @@ struct Shown<'a> {
 
 impl Shown<'_> {
     fn object(&self, object: &serde_json::Value) {
-        self.console.note(&object.to_string());
+        self.console.note(&json_text::text(object));
     }
 
     fn line(&self, line: &str) {
@@ -426,19 +428,21 @@ fn status(args: &ClusterStatusArgs, console: &Console) -> Result<Status, Problem
             })
             .collect();
         let machines: Vec<_> = table.list().collect();
-        console.print(&format!("{}\n", json!({ "searches": searches, "machines": machines })))?;
+        let object = json!({ "searches": searches, "machines": machines });
+        console.print(&(json_text::text(&object) + "\n"))?;
         return Ok(Status::Fine);
     }
     let mut text = String::new();
+    let mut line = |line: String| text += &(clean(&line) + "\n");
     for (name, one) in &searches {
-        text += &match one {
+        line(match one {
             Ok(one) => {
                 let by = Stored::owner(&server, name);
                 let by = by.map(|by| format!(" (collector: {by})")).unwrap_or_default();
-                format!("search {name}: {}{by}, {}\n", state(one.state), one.command)
+                format!("search {name}: {}{by}, {}", state(one.state), one.command)
             }
-            Err(why) => format!("search {name}: {why}\n"),
-        };
+            Err(why) => format!("search {name}: {why}"),
+        });
     }
     for beat in table.list() {
         let does = match (&beat.search, &beat.refuses) {
@@ -446,7 +450,7 @@ fn status(args: &ClusterStatusArgs, console: &Console) -> Result<Status, Problem
             (Some(name), None) => format!("runs {name}, {:.0} executions/s", beat.rate),
             _ => "has nothing to run".to_owned(),
         };
-        text += &format!("machine {}, {} workers: {does}\n", beat.machine, beat.workers);
+        line(format!("machine {}, {} workers: {does}", beat.machine, beat.workers));
     }
     if text.is_empty() {
         text = format!("no search and no machine at {}\n", server.address);

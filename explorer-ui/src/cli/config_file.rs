@@ -2,6 +2,7 @@
 
 use crate::cli::values::{self, Kinds, ResetChoice};
 use crate::exit::Problem;
+use crate::text_file;
 use replay_core::StrategyChoice;
 use serde::{Deserialize, Deserializer, de};
 use std::fmt;
@@ -99,7 +100,7 @@ pub struct File {
 /// # Errors
 /// If the file cannot be read or contains something that is not an option.
 pub fn load(directory: &Path) -> Result<File, Problem> {
-    let text = match std::fs::read_to_string(directory.join(NAME)) {
+    let text = match text_file::found(&directory.join(NAME)) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(File::default()),
         Err(error) => return Err(Problem::Usage(format!("cannot read {NAME}: {error}"))),

@@ -6,6 +6,7 @@ use crate::cli::values::HarnessChoice;
 use crate::exit::Problem;
 use crate::processors;
 use crate::report::text::clean;
+use crate::text_file;
 use replay_core::registry::listed;
 use replay_core::{SearchOptions, StrategyChoice, Suppressions};
 use std::path::Path;
@@ -178,7 +179,7 @@ fn of_files(texts: &[String]) -> Result<Vec<String>, Problem> {
             all.push(text.clone());
             continue;
         };
-        let lines = std::fs::read_to_string(path).map_err(|error| {
+        let lines = text_file::named(Path::new(path)).map_err(|error| {
             Problem::Usage(format!("{}: cannot read the predicates: {error}", clean(path)))
         })?;
         let lines = lines.lines().map(str::trim);
@@ -199,7 +200,7 @@ fn of_files(texts: &[String]) -> Result<Vec<String>, Problem> {
 /// Reads a file of suppressions.
 fn suppressions(path: &Path) -> Result<Suppressions, Problem> {
     let name = clean(&path.display().to_string());
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = text_file::named(path).map_err(|error| {
         Problem::Usage(format!("{name}: cannot read the suppressions: {error}"))
     })?;
     Suppressions::parse(&text).map_err(|error| Problem::Usage(format!("{name}:{error}")))

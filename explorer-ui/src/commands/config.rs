@@ -3,6 +3,8 @@
 use crate::cli::config_file;
 use crate::console::Console;
 use crate::exit::{Problem, Status};
+use crate::report::text::clean;
+use crate::text_file;
 use crate::tui::{preferences, session};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -37,9 +39,9 @@ pub fn main(paths: bool, console: &Console) -> Result<Status, Problem> {
             Ok(errors) if errors.is_empty() => "  valid",
             Ok(_) => "  errors:",
         };
-        text += &format!("{what:<18} {}{state}\n", path.display());
+        text += &format!("{what:<18} {}{state}\n", clean(&path.display().to_string()));
         for line in errors.iter().flatten() {
-            text += &format!("  {line}\n");
+            text += &format!("  {}\n", clean(line));
         }
         valid &= errors.map_or_else(|why| why == ABSENT, |errors| errors.is_empty());
     }
@@ -50,7 +52,7 @@ pub fn main(paths: bool, console: &Console) -> Result<Status, Problem> {
         ];
         for (what, path) in caches {
             let path = path.map_or_else(|| "no path".into(), |path| path.display().to_string());
-            text += &format!("{what:<18} {path}\n");
+            text += &format!("{what:<18} {}\n", clean(&path));
         }
     }
     console.print(&text)?;
@@ -64,7 +66,7 @@ const ABSENT: &str = "  absent: defaults apply";
 
 /// The errors in a file, or the reason why there is nothing to check.
 fn check_file(path: &Path, check: Check) -> Result<Vec<String>, &'static str> {
-    match std::fs::read_to_string(path) {
+    match text_file::found(path) {
         Ok(text) => Ok(check(&text, path)),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(ABSENT),
         Err(error) => Ok(vec![format!("cannot be read: {error}")]),

@@ -10,7 +10,7 @@ pub mod filter;
 pub mod folds;
 pub mod forecast;
 pub(crate) mod json_output;
-pub(crate) mod json_text;
+pub mod json_text;
 pub mod list;
 
 pub mod names;

@@ -1,5 +1,6 @@
 //! Text for a terminal: width, clipping, wrapping, and escaping of control characters.
 
+use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The width of `text` in cells.
@@ -15,7 +16,7 @@ pub fn width(text: &str) -> usize {
 pub fn clean(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() || is_invisible(c) {
+        if is_unsafe(c) {
             clean.extend(c.escape_default());
         } else {
             clean.push(c);
@@ -24,9 +25,55 @@ pub fn clean(text: &str) -> String {
     clean
 }
 
-/// Characters that reorder or hide text: a name that contains them could look like another.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+/// Lines for a terminal: as [`clean`], but with line feeds, tabs and, if `colored`, colours.
+///
+/// Reports clean what they show, one piece at a time. This is the last gate, for what one of them forgot.
+#[must_use]
+pub fn clean_lines(text: &str, colored: bool) -> Cow<'_, str> {
+    let is_harmless = |c: char| !is_unsafe(c) || matches!(c, '\n' | '\t');
+    if text.chars().all(is_harmless) {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let mut len = c.len_utf8();
+        if is_harmless(c) {
+            clean.push(c);
+        } else if let Some(color) = color_sequence(rest).filter(|_| colored) {
+            clean.push_str(color);
+            len = color.len();
+        } else {
+            clean.extend(c.escape_default());
+        }
+        rest = &rest[len..];
+    }
+    Cow::Owned(clean)
+}
+
+/// The sequence at the start of `text` that sets colours, if there is one.
+fn color_sequence(text: &str) -> Option<&str> {
+    let numbers = text.strip_prefix("\u{1b}[")?;
+    let end = numbers.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    numbers[end..].starts_with('m').then(|| &text[..text.len() - numbers.len() + end + 1])
+}
+
+/// Whether a terminal acts on the character, or shows nothing or another order of text for it: a name
+/// with such characters could look like another.
+pub(crate) fn is_unsafe(c: char) -> bool {
+    let is_invisible = matches!(
+        c,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    );
+    c.is_control() || is_invisible
 }
 
 /// `text` clipped to at most `cells`; `cut` marks the end of clipped text.
@@ -142,12 +189,12 @@ pub fn quote(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    if word.chars().any(|c| c.is_control() || is_invisible(c)) {
+    if word.chars().any(is_unsafe) {
         let escaped: String = word
             .chars()
             .map(|c| match c {
                 '\\' | '\'' => format!("\\{c}"),
-                c if c.is_control() || is_invisible(c) => format!("\\U{:08x}", u32::from(c)),
+                c if is_unsafe(c) => format!("\\U{:08x}", u32::from(c)),
                 c => c.to_string(),
             })
             .collect();
@@ -174,6 +221,21 @@ mod tests {
     fn nothing_reaches_the_terminal_raw() {
         assert_eq!(clean("a\u{1b}[31m\nb\u{202e}"), "a\\u{1b}[31m\\nb\\u{202e}");
         assert_eq!(clean("naïve 日本"), "naïve 日本");
+        for c in "\u{ad}\u{61c}\u{7f}\u{9b}\u{200f}\u{2066}\u{fff9}\u{e0041}".chars() {
+            assert_eq!(clean(&c.to_string()), c.escape_default().to_string());
+        }
+    }
+
+    #[test]
+    fn lines_keep_colours_and_nothing_else() {
+        let lines = "a\tb\n\u{1b}[1;31mred\u{1b}[0m\n";
+        assert_eq!(clean_lines(lines, true), lines);
+        assert_eq!(clean_lines(lines, false), "a\tb\n\\u{1b}[1;31mred\\u{1b}[0m\n");
+        for bad in ["\u{1b}[2J", "\u{1b}[31", "\u{1b}]0;m", "\u{1b}", "\r", "\u{9b}31m", "\u{202e}"]
+        {
+            let escaped = clean(&bad[..bad.chars().next().map_or(0, char::len_utf8)]);
+            assert!(clean_lines(bad, true).starts_with(&escaped), "{bad:?}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::walk::engine::{Engine, Request};
 use base64::Engine as _;
 use ratatui::crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use ratatui::crossterm::execute;
+use replay_core::debug::client::end_with_this_process;
 use replay_core::runtime::write_whole;
 use replay_core::scratch::Scratch;
 use replay_core::source::Sources;
@@ -182,7 +183,9 @@ impl EffectRunner {
         }
         let status = self.input.while_paused(|| {
             screen.leave();
-            let status = Command::new(&command[0]).args(&command[1..]).status();
+            let mut child = Command::new(&command[0]);
+            end_with_this_process(child.args(&command[1..]));
+            let status = child.status();
             screen.again().map(|()| status)
         })?;
         Ok(Some(match status {

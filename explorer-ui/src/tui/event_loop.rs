@@ -20,6 +20,7 @@ use super::{links, preferences, render, session};
 use crate::exit::Problem;
 use crate::file_watch::FileWatch;
 use crate::report::text::wrapped_lines;
+use crate::text_file;
 use crate::walk::engine::{Engine, Urgency};
 use crate::walk::loaded_trace::{LoadedTrace, is_long};
 use replay_core::runtime::{private_directory, write_whole};
@@ -85,7 +86,7 @@ pub fn run(options: Options<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
     apply_preferences(&mut model, options.color);
     let configured = model.open_panes.clone();
     let arranged = arrangement::file();
-    let kept = arranged.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
+    let kept = arranged.as_ref().and_then(|file| text_file::found(file).ok());
     if let Some(open) = kept
         .and_then(|text| Arrangement::read(&text))
         .and_then(|arrangement| arrangement.open_panes(&configured))
@@ -111,7 +112,7 @@ pub fn run(options: Options<'_>, end: &Arc<AtomicBool>) -> Result<(), Problem> {
     let runner = EffectRunner::new(engine, jobs, input, options.out.to_owned());
     let mut captures = Captures::new(options.out.to_owned());
     let message = load_notes(&mut model).or(model.message.take());
-    let saved = session.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
+    let saved = session.as_ref().and_then(|file| text_file::found(file).ok());
     let saved = saved.filter(|_| !options.tour).and_then(|text| session::read(&text));
     let mut effects = opened(&mut model, saved);
     model.message = message.or(model.message.take());
@@ -228,7 +229,7 @@ fn watch_program(program: PathBuf, events: Sender<Event>) {
 /// Reads the notes beside the trace. Returns an error message if the file is malformed.
 fn load_notes(model: &mut Model) -> Option<Message> {
     let path = notes::beside(model.path.as_ref()?);
-    let text = std::fs::read_to_string(&path).ok()?;
+    let text = text_file::found(&path).ok()?;
     match notes::read(&text) {
         Ok(notes) => {
             model.view.notes = notes;
@@ -266,7 +267,7 @@ fn apply_preferences(model: &mut Model, color: bool) {
     model.color_depth = ColorDepth::detect(&variable);
     model.theme = model.color_depth.default_theme();
     let problems = preferences::path().map_or_else(Vec::new, |path| {
-        let text = match std::fs::read_to_string(&path) {
+        let text = match text_file::found(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
             Err(error) => return vec![format!("{} cannot be read: {error}", path.display())],

@@ -11,6 +11,10 @@ use traces::compact;
 use traces::points::LearningResult;
 use traces::wire::{FoundFailure, KeyCount, RuntimeMessage};
 
+/// The ring is large, for messages about long executions. If the controller has read everything, the next
+/// message after this many bytes goes to the start again: a long search would touch every page otherwise.
+const AGAIN: u64 = 1 << 20;
+
 /// Sends the failure of the execution that just ended, if it is new. `piece` numbers pieces of work
 /// from 1; 0 if the search is not shared.
 pub(crate) fn report(found: FoundFailure, piece: u64) {
@@ -71,7 +75,9 @@ fn send(message: &RuntimeMessage) {
     }
     let mut head = header.outbox_head.load(Relaxed);
     let left = ring - head % ring;
-    let skip = if left < need { left } else { 0 };
+    let is_empty = head == header.outbox_tail.load(Acquire);
+    let again = is_empty && head % ring >= need.max(AGAIN);
+    let skip = if left < need || again { left } else { 0 };
     while head + skip + need - header.outbox_tail.load(Acquire) > ring {
         channel::notify();
         let news = header.news.load(Acquire);

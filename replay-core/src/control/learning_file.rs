@@ -7,7 +7,7 @@
 //! points and reported again.
 
 use crate::launch::this_build;
-use crate::store::{self, sealed};
+use crate::store::sealed;
 use crate::{SearchOptions, Target};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -105,7 +105,7 @@ pub(crate) fn load(path: &Path, target: &Target) -> Result<Option<Learning>, Str
 /// reported when the first trace is saved.
 pub(crate) fn save(path: &Path, target: &Target, learning: &Learning) {
     let body = compact::encode(&(FileIdentity::new(target), compact::encode(learning)));
-    let _ = store::write(path, &sealed::seal(MAGIC, &body));
+    let _ = sealed::write(path, MAGIC, &[&body]);
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::session::monitor_commands::python_table;
 use crate::Error;
 use crate::launch::runtime;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -115,6 +116,7 @@ impl Debugger {
         };
         let mut command = Command::new(name);
         command.args(self.arguments(program, address, &self.helper()?)).args(more);
+        end_with_this_process(&mut command);
         Ok(command)
     }
 
@@ -127,6 +129,25 @@ impl Debugger {
         };
         names.iter().map(OsString::from).find(|name| is_there(name))
     }
+}
+
+/// Has the process that a command starts end when this one does, also if this one is killed: it would
+/// compete with the shell for the terminal. The signal lets it restore the terminal first.
+///
+/// The thread that starts it must not end before it.
+pub fn end_with_this_process(command: &mut Command) {
+    let parent = std::process::id();
+    let prepare = move || {
+        // SAFETY: calls that take numbers.
+        let is_late = unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+            libc::getppid() as u32 != parent
+        };
+        // This process has ended already.
+        if is_late { Err(std::io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+    };
+    // SAFETY: the closure makes bare calls only.
+    unsafe { command.pre_exec(prepare) };
 }
 
 /// Whether a command exists in `PATH`, as a shell would find it.

@@ -32,8 +32,8 @@ pub(super) fn remove_stale(dir: &Path) {
 }
 
 impl Pending {
-    /// Writes the bytes to a new file in the directory and syncs it to disk.
-    pub(super) fn write(dir: &Path, bytes: &[u8], mode: u32) -> Result<Pending> {
+    /// Writes the parts to a new file in the directory and syncs it to disk.
+    pub(super) fn write(dir: &Path, parts: &[&[u8]], mode: u32) -> Result<Pending> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         loop {
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -50,7 +50,7 @@ impl Pending {
                 .ok()
                 .and_then(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock).ok());
             let pending = Pending { path, _lock: lock };
-            file.write_all(bytes)?;
+            parts.iter().try_for_each(|part| file.write_all(part))?;
             file.sync_all()?;
             return Ok(pending);
         }

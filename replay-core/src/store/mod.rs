@@ -76,7 +76,7 @@ pub fn save_beside(trace: &Trace, dir: &Path, stem: &str) -> Result<PathBuf, Err
     };
     let bytes = sound(trace, user_key::key_or_new().as_ref())?;
     create_dir(dir).map_err(in_dir)?;
-    let pending = atomic_file::Pending::write(dir, &bytes, 0o600).map_err(in_dir)?;
+    let pending = atomic_file::Pending::write(dir, &[&bytes], 0o600).map_err(in_dir)?;
     let digits = &digest(trace)[..SHORTEST];
     for number in 1u64.. {
         let number = if number == 1 { String::new() } else { format!("-{number}") };
@@ -126,15 +126,15 @@ pub fn save_as(trace: &Trace, path: &Path) -> Result<(), Error> {
         _ => Path::new("."),
     };
     let written =
-        atomic_file::Pending::write(dir, &bytes, 0o600).and_then(|file| file.replace(path));
+        atomic_file::Pending::write(dir, &[&bytes], 0o600).and_then(|file| file.replace(path));
     written.map_err(|error| refused(format!("it cannot be written: {error}")))
 }
 
-/// Writes a file atomically; creates the directory if necessary.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+/// Writes a file of these parts atomically; creates the directory if necessary.
+fn write(path: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     create_dir(dir)?;
-    atomic_file::Pending::write(dir, bytes, 0o600)?.replace(path)
+    atomic_file::Pending::write(dir, parts, 0o600)?.replace(path)
 }
 
 /// What keeps a directory of traces out of version control: they contain paths, arguments and what the
@@ -181,7 +181,7 @@ fn save_with(trace: &Trace, dir: &Path, stem: &str, key: Option<&Key>) -> Result
     };
     let bytes = sound(trace, key)?;
     create_dir(dir).map_err(in_dir)?;
-    let pending = atomic_file::Pending::write(dir, &bytes, 0o600).map_err(in_dir)?;
+    let pending = atomic_file::Pending::write(dir, &[&bytes], 0o600).map_err(in_dir)?;
 
     let digits = digest(trace);
     for len in SHORTEST..=digits.len() {

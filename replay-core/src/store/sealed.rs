@@ -18,13 +18,21 @@ pub(crate) const FOREIGN: &str = "it does not have the mark of this user's key (
 /// The most bytes of a state file.
 const MAX_FILE: u64 = 1 << 30;
 
-/// The content of a state file: magic number, digest, mark, body.
-pub(crate) fn seal(magic: &[u8; 8], body: &[u8]) -> Vec<u8> {
+/// Writes a state file atomically: magic number, digest, mark, and the parts of the body one after another.
+/// The parts may be long, and are not copied.
+pub(crate) fn write(path: &Path, magic: &[u8; 8], parts: &[&[u8]]) -> io::Result<()> {
+    let head = head(magic, parts);
+    super::write(path, &[&[head.as_slice()], parts].concat())
+}
+
+/// What precedes the body of a state file.
+fn head(magic: &[u8; 8], parts: &[&[u8]]) -> Vec<u8> {
+    let mut hasher = blake3::Hasher::new();
+    parts.iter().for_each(|part| _ = hasher.update(part));
     let mut bytes = magic.to_vec();
-    bytes.extend(blake3::hash(body).as_bytes());
+    bytes.extend(hasher.finalize().as_bytes());
     // Without a key the file has no mark, and cannot be used again.
-    bytes.extend(key().map_or([0; blake3::OUT_LEN], |key| mark(&key, magic, body)));
-    bytes.extend(body);
+    bytes.extend(key().map_or([0; blake3::OUT_LEN], |key| mark(&key, magic, parts)));
     bytes
 }
 
@@ -41,7 +49,7 @@ pub(crate) fn open<'bytes>(
     }
     let key = key().ok_or(FOREIGN)?;
     // The comparison of hashes takes constant time.
-    let is_ours = blake3::Hash::from_bytes(mark(&key, magic, body)) == *marked;
+    let is_ours = blake3::Hash::from_bytes(mark(&key, magic, &[body])) == *marked;
     is_ours.then_some(body).ok_or(FOREIGN)
 }
 
@@ -57,9 +65,10 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn mark(key: &Key, magic: &[u8; 8], body: &[u8]) -> [u8; blake3::OUT_LEN] {
+fn mark(key: &Key, magic: &[u8; 8], parts: &[&[u8]]) -> [u8; blake3::OUT_LEN] {
     let mut hasher = blake3::Hasher::new_keyed(key);
-    hasher.update(magic).update(body);
+    hasher.update(magic);
+    parts.iter().for_each(|part| _ = hasher.update(part));
     *hasher.finalize().as_bytes()
 }
 
@@ -76,7 +85,8 @@ mod tests {
 
     #[test]
     fn a_damaged_file_is_not_opened() {
-        let sealed = seal(MAGIC, b"what is in it");
+        let parts: [&[u8]; 2] = [b"what is ", b"in it"];
+        let sealed = [head(MAGIC, &parts), parts.concat()].concat();
         assert_eq!(open(MAGIC, &sealed), Ok(&b"what is in it"[..]));
         assert_eq!(open(b"magic\0\0\x02", &sealed), Err(DAMAGED));
         for len in 0..sealed.len() {
@@ -95,7 +105,7 @@ mod tests {
         {
             let mut forged = MAGIC.to_vec();
             forged.extend(blake3::hash(body).as_bytes());
-            forged.extend(key.map_or([0; 32], |key| mark(&key, magic, body)));
+            forged.extend(key.map_or([0; 32], |key| mark(&key, magic, &[body])));
             forged.extend(body);
             assert_eq!(open(MAGIC, &forged), Err(FOREIGN));
         }

@@ -56,7 +56,7 @@ pub(super) fn key_in(dir: &Path) -> io::Result<Key> {
     };
     let mut key = Key::default();
     File::open("/dev/urandom")?.read_exact(&mut key)?;
-    let pending = Pending::write(dir, &key, 0o600)?;
+    let pending = Pending::write(dir, &[&key], 0o600)?;
     if unusable {
         // The file is not a key, or others could read it. Traces signed with it are no longer
         // trusted.

@@ -4,6 +4,7 @@ use super::child;
 use crate::cli::arguments::TestArgs;
 use crate::exit::Problem;
 use crate::suites::{Framework, Listed, Listing, Program, programs, registry};
+use crate::text_file;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,7 +47,7 @@ pub(super) fn programs(args: &TestArgs, interrupted: &AtomicBool) -> Result<Vec<
     }
     if let Some(path) = &args.commands {
         let unreadable = |what: String| Problem::Usage(format!("{}: {what}", path.display()));
-        let text = std::fs::read_to_string(path)
+        let text = text_file::named(path)
             .map_err(|error| unreadable(format!("cannot read the commands: {error}")))?;
         all.extend(programs::of_lines(&text, &here).map_err(unreadable)?);
     }

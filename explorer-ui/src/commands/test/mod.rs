@@ -23,6 +23,7 @@ use crate::report::text::{clean, count};
 use crate::suites::filter::{Filter, Ignored};
 use crate::suites::outcome::{Baseline, counts, full_name};
 use crate::suites::{Outcome, Program, Verdict};
+use crate::text_file;
 use clap::Parser;
 use discover::Suite;
 use search::Test;
@@ -183,7 +184,7 @@ pub fn explore_arguments(options: &[OsString]) -> Result<ExploreArgs, Problem> {
 
 fn baseline(path: &Path) -> Result<Baseline, Problem> {
     let wrong = |what: String| Problem::Usage(format!("{}: {what}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = text_file::named(path).map_err(|error| {
         wrong(format!("cannot read the baseline ({error}): `heddle test --json` writes one"))
     })?;
     Baseline::parse(&text)

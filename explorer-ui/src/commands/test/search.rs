@@ -3,6 +3,7 @@
 use super::child;
 use crate::suites::outcome::full_name;
 use crate::suites::{Framework, Listed, Outcome, Program, Verdict};
+use replay_core::scratch::Scratch;
 use replay_core::store;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -91,7 +92,7 @@ impl Test {
         interrupted: &AtomicBool,
     ) -> Result<Outcome, String> {
         let first = |more: &[&str]| -> Result<_, String> {
-            let scratch = tempfile::tempdir().map_err(|error| format!("no directory: {error}"))?;
+            let scratch = Scratch::new().map_err(|error| format!("no directory: {error}"))?;
             let words: Vec<&OsStr> = ["run", "--json", "--points", "api"]
                 .iter()
                 .chain(more)

@@ -14,6 +14,7 @@ use crate::{Error, Target};
 use shown::shown;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -143,10 +144,22 @@ fn no_such_child(program: &OsStr, others: &[Started]) -> String {
     }
 }
 
+/// The most bytes that are read of a file that is no ELF file: a script, or what is no program at all.
+const MOST_OTHER: u64 = 1 << 20;
+
 /// Reads an executable file.
 fn content(path: &Path) -> Result<Vec<u8>, String> {
     let name = shown(path);
-    std::fs::read(path).map_err(|error| match error.kind() {
+    let read = || {
+        let mut file = std::fs::File::open(path)?;
+        let mut bytes = Vec::new();
+        file.by_ref().take(MOST_OTHER).read_to_end(&mut bytes)?;
+        if bytes.starts_with(b"\x7fELF") {
+            file.read_to_end(&mut bytes)?;
+        }
+        Ok(bytes)
+    };
+    read().map_err(|error: std::io::Error| match error.kind() {
         std::io::ErrorKind::PermissionDenied => format!(
             "{name} may be executed but not read, so it cannot be checked: make it readable (chmod +r)"
         ),

@@ -84,6 +84,9 @@ impl Search<'_> {
             && self.deaths == 0
             && (plain || !scoped);
         let (verdict, reason) = self.verdict(is_bug, complete, &total, runs, done && self.over);
+        let ended_itself = self.over && !done && self.reason.is_empty();
+        let end =
+            (is_bug && self.options.keep_going && ended_itself).then(|| self.end_of_strategy());
         let (verdict, reason) = match verdict {
             Verdict::Clean | Verdict::Incomplete if !satisfied.is_empty() => {
                 (Verdict::Satisfied, String::new())
@@ -205,6 +208,7 @@ impl Search<'_> {
         let now = self.began.elapsed().saturating_mul(report.workers).min(used_by_children());
         let earlier = Duration::from_secs_f64(self.saved.earlier).saturating_mul(report.workers);
         let busy = earlier.saturating_add(now);
+        notes.extend(end);
         notes.extend(slow_note(busy, total.steps));
         notes.extend(scope_note(&scope));
         notes.extend(main_last.then(|| HARNESS_NOTE.to_owned()));
@@ -237,6 +241,11 @@ impl Search<'_> {
             );
         }
         Report { notes, ..report }
+    }
+
+    /// Why a search ended that no limit ended.
+    fn end_of_strategy(&self) -> String {
+        uncovered(self.options.strategy, self.saved.frontier.is_refuted())
     }
 
     /// The largest limit on the steps of an execution.
@@ -304,7 +313,7 @@ impl Search<'_> {
                 "every schedule was run, but not every memory access could be observed".into()
             }
             _ if self.options.max_executions.is_none_or(|most| runs < most) => {
-                uncovered(self.options.strategy.name(), self.saved.frontier.is_refuted())
+                self.end_of_strategy()
             }
             _ => "the limit on executions was reached".into(),
         };
@@ -314,16 +323,19 @@ impl Search<'_> {
 
 /// Why a search that has no more executions to run does not cover every schedule. `refuted`: a random
 /// walk, which checks a reduction, ended in a class of executions that the search had not found.
-fn uncovered(strategy: &str, refuted: bool) -> String {
-    match refuted {
-        true => format!(
+fn uncovered(choice: StrategyChoice, refuted: bool) -> String {
+    let strategy = choice.name();
+    let covers = choice == StrategyChoice::AUTO || choice.descriptor().bound.is_some();
+    match (refuted, covers) {
+        (true, _) => format!(
             "a random walk that checked {strategy} ended as no execution of the search did: steps depend \
              on each other in a way that Heddle does not see; --strategy icb needs no such knowledge"
         ),
-        false => format!(
+        (false, true) => format!(
             "{strategy} is finished, but does not cover every schedule: a loop that was in a new state \
              after each iteration was followed for some of them, or an execution was not observed to its end"
         ),
+        (false, false) => format!("{strategy} is finished, but does not cover every schedule"),
     }
 }
 
@@ -550,12 +562,12 @@ mod tests {
     #[test]
     fn a_finished_search_says_why_it_is_incomplete() {
         assert_eq!(
-            uncovered("dpor", true),
+            uncovered(StrategyChoice::DPOR, true),
             "a random walk that checked dpor ended as no execution of the search did: steps depend on \
              each other in a way that Heddle does not see; --strategy icb needs no such knowledge"
         );
         assert_eq!(
-            uncovered("auto", false),
+            uncovered(StrategyChoice::AUTO, false),
             "auto is finished, but does not cover every schedule: a loop that was in a new state after \
              each iteration was followed for some of them, or an execution was not observed to its end"
         );

@@ -4,7 +4,7 @@
 use super::round::{Counts, Round};
 use crate::control::distinct::Distinct;
 use crate::launch::this_build;
-use crate::store::{self, sealed};
+use crate::store::sealed;
 use crate::{Error, SearchOptions, Target};
 use search::{Frontier, Visits};
 use serde::{Deserialize, Serialize};
@@ -243,12 +243,12 @@ fn path(options: &SearchOptions) -> PathBuf {
     options.out.join(NAME)
 }
 
-/// Saves the state atomically.
+/// Saves the state atomically. Returns the number of its bytes.
 pub(super) fn save(
     saved: &SearchState,
     target: &Target,
     options: &SearchOptions,
-) -> Result<(), Error> {
+) -> Result<u64, Error> {
     write(saved, &SearchIdentity::new(target, options), options)
 }
 
@@ -256,12 +256,21 @@ fn write(
     saved: &SearchState,
     identity: &SearchIdentity,
     options: &SearchOptions,
-) -> Result<(), Error> {
-    let body = compact::encode(&(compact::encode(identity), compact::encode(saved)));
-    store::write(&path(options), &sealed::seal(MAGIC, &body)).map_err(|source| Error::System {
+) -> Result<u64, Error> {
+    let (identity, state) = (compact::encode(identity), compact::encode(saved));
+    let length = (identity.len() as u64).to_le_bytes();
+    let written = sealed::write(&path(options), MAGIC, &[&length, &identity, &state]);
+    written.map_err(|source| Error::System {
         what: format!("cannot save the state of the search in {}", options.out.display()),
         source,
-    })
+    })?;
+    Ok(state.len() as u64)
+}
+
+/// The identity and the state in the body of a file; both are encoded.
+fn parts(body: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = body.split_first_chunk()?;
+    rest.split_at_checked(u64::from_le_bytes(*length).try_into().ok()?)
 }
 
 /// Loads the state, if it belongs to the same search of the same program.
@@ -282,15 +291,14 @@ pub(super) fn load(target: &Target, options: &SearchOptions) -> Result<SearchSta
     let body = sealed::open(MAGIC, &bytes)
         .map_err(|why| bad(&format!("{why}: search again without --resume")))?;
     // The identity is encoded separately: it can be read even if the layout of the rest has changed.
-    let parts: Result<(Vec<u8>, Vec<u8>), _> = compact::decode(body);
-    let about = parts.and_then(|(about, rest)| Ok((compact::decode(&about)?, rest)));
-    let (about, rest): (SearchIdentity, Vec<u8>) = about.map_err(|_| {
-        bad("another version of Heddle saved this search: search again without --resume")
-    })?;
+    let other =
+        || bad("another version of Heddle saved this search: search again without --resume");
+    let (about, rest) = parts(body).ok_or_else(other)?;
+    let about: SearchIdentity = compact::decode(about).map_err(|_| other())?;
     if let Some(what) = about.differs(&SearchIdentity::new(target, options)) {
         return Err(bad(&what));
     }
-    compact::decode(&rest).map_err(|_| damaged())
+    compact::decode(rest).map_err(|_| damaged())
 }
 
 /// Deletes the state of a complete search.
