@@ -13,7 +13,8 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
     }
     // The command line was not parsed, so --color is unknown.
     let console = Console::new(crate::console::When::Auto);
-    console.error(&message(error));
+    let has_dashes = std::env::args_os().any(|word| word == "--");
+    console.error(&message(error, has_dashes));
     Status::Usage.into()
 }
 
@@ -26,14 +27,16 @@ fn asks_for_help(kind: ErrorKind) -> bool {
     )
 }
 
-/// The error on one line. Where a program was given as for other tools, without two dashes before it,
-/// the message has the end of the right command line in place of the general usage.
-fn message(error: &clap::Error) -> String {
+/// The error on one line. Where a program was given as for other tools, without two dashes before it
+/// (`has_dashes`: the command line has some), the message has the end of the right command line in place
+/// of the general usage.
+fn message(error: &clap::Error, has_dashes: bool) -> String {
     let text = in_one_line(&error.to_string());
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return text };
     match text.split_once("; usage: ") {
         Some((what, usage))
-            if error.kind() == ErrorKind::UnknownArgument
+            if !has_dashes
+                && error.kind() == ErrorKind::UnknownArgument
                 && !word.starts_with('-')
                 && usage.contains("-- <PROGRAM>") =>
         {
@@ -74,7 +77,7 @@ mod tests {
         let error = Cli::try_parse_from([&["heddle"], args].concat())
             .expect_err("the command line is invalid");
         assert!(!asks_for_help(error.kind()), "{error:?}");
-        message(&error)
+        message(&error, args.contains(&"--"))
     }
 
     #[test]
@@ -93,6 +96,8 @@ mod tests {
             "unexpected argument './prog' found; a program and its arguments come after two dashes: -- \
              ./prog; see --help"
         );
+        let no_value = error_message(&["explore", "--scratch", "perhaps", "--", "ls"]);
+        assert!(no_value.starts_with("unexpected argument 'perhaps' found; usage: "), "{no_value}");
         for text in [missing, unknown] {
             assert!(!text.contains('\n') && !text.contains("  "), "{text}");
         }
