@@ -6,14 +6,17 @@
 //! from a task to those that it creates and wakes, and from a task that ends to the one that joins it.
 //! So the clock of a step is a time before which the step cannot happen.
 //!
-//! The *base* of a state is the least clock that the next step of any task could have. For an access
-//! to memory, which no other task can delay, this is the task's own clock: the clock of what it finds
-//! would rise with each iteration of a loop that polls it, and a loop with a time limit would expire
-//! before a task that was never chosen. An expiry is enabled if its time is at most the base plus the
-//! *slack*: no step is later than the slack by its task's clock. The base depends on the state only and not on the order in which
-//! independent steps led to it, so that independent steps still commute. No step lowers the base, so
-//! a step enables expiries and disables none; and the earliest expiry is enabled where nothing else
-//! is.
+//! The *base* of a state is the least time at which the next step of any task could have happened
+//! ([`Clocks::ready`]). An expiry is enabled if its time is at most the base plus the *slack*: no step
+//! is later than the slack. Nothing can delay an access to memory, so its time is the clock of its
+//! task; that of an acquisition is, too, unless others held the mutex for a while since. The clock of
+//! what such a step finds would be of no use: it rises with each iteration of a loop that polls, and a
+//! loop with a time limit would expire before a task that was never chosen. For the same reason a task
+//! that waits for a mutex counts like one that can run, as long as the owner has it for a moment only.
+//!
+//! The base depends on the state only and not on the order in which independent steps led to it, so
+//! that independent steps still commute. No step lowers the base, so a step enables expiries and
+//! disables none; and the earliest expiry is enabled where nothing else is.
 //!
 //! A task that runs long without waiting takes time, too: every [`STEPS`] steps since its clock last
 //! rose by an expiry add a second to it, and so do system calls and readings of clocks, of which each
@@ -89,6 +92,10 @@ struct ObjectMoments {
     changed: Moment,
     read: Moment,
     shared: Moment,
+    /// The clock at which a task acquired the object exclusively for the last time.
+    held_from: Option<u64>,
+    /// The end of the last time that the object was held for longer than a moment.
+    held_until: u64,
 }
 
 /// The clocks of all tasks and objects of an execution.
@@ -100,6 +107,9 @@ pub struct Clocks {
     latest: Moment,
     /// Whether clocks differ. While all are equal, joining them changes nothing.
     differ: bool,
+    /// The clock of all tasks before clocks began to differ: what a task holds without a known
+    /// beginning, it has held since then or before.
+    equal_until: u64,
 }
 
 impl Default for Clocks {
@@ -117,6 +127,7 @@ impl Clocks {
             objects: Map::default(),
             latest: Moment::default(),
             differ: false,
+            equal_until: 0,
         }
     }
 
@@ -178,8 +189,17 @@ impl Clocks {
     }
 
     fn advance(&mut self, task: TaskId, moment: Moment, alone: bool) {
-        self.differ |= !alone && moment != self.of(task);
+        if !alone && moment != self.of(task) {
+            self.begin_to_differ(task);
+        }
         self.set(task, moment);
+    }
+
+    /// The clock of `task` rises now.
+    fn begin_to_differ(&mut self, task: TaskId) {
+        if !std::mem::replace(&mut self.differ, true) {
+            self.equal_until = self.of(task).clock;
+        }
     }
 
     /// A task enables another one: creates it, wakes it, or lets it leave a loop.
@@ -224,14 +244,48 @@ impl Clocks {
         moment
     }
 
+    /// When the task could have executed its operation at the earliest. Nothing that others do delays an
+    /// access to memory or an attempt, and only those who hold a mutex for a while delay who waits for it.
+    /// The clock of the last access of others would rise with each iteration of a loop that polls.
+    #[must_use]
+    pub fn ready(&self, next: &PendingOperation) -> u64 {
+        use Operation as O;
+        let own = self.of(next.task).clock;
+        match next.operation {
+            O::Read | O::Write | O::Update | O::Await | O::Yield | O::Sleep | O::TryLock => own,
+            O::Lock => {
+                let object = self.objects.get(&next.object);
+                object.map_or(own, |object| own.max(object.held_until))
+            }
+            _ => self.before(&Event::new(next, 0)).clock,
+        }
+    }
+
+    /// Whether the owner of the mutex holds it, by its clock, for a moment only.
+    #[must_use]
+    pub fn is_momentary(&self, mutex: u64, owner: TaskId) -> bool {
+        let from = self.objects.get(&mutex).and_then(|object| object.held_from);
+        self.of(owner).clock <= from.unwrap_or(self.equal_until)
+    }
+
     /// The task executes the operation, which is an expiry if it has a deadline here.
     pub fn step(&mut self, event: &Event, expires: Option<u64>) {
         let mut moment = self.before(event);
         moment.clock = moment.clock.max(expires.unwrap_or(0));
-        self.differ = true;
+        self.begin_to_differ(event.task);
         self.set(event.task, moment);
+        let operation = event.operation;
+        let acquires = operation.acquires_lock() && !operation.is_shared_lock();
         for &(number, access) in event.accesses() {
             let object = self.objects.entry(number).or_default();
+            match access {
+                Access::Lock => object.held_from = Some(moment.clock),
+                Access::Write if acquires => object.held_from = Some(moment.clock),
+                Access::Unlock if moment.clock > object.held_from.unwrap_or(self.equal_until) => {
+                    object.held_until = moment.clock;
+                }
+                _ => {}
+            }
             let to = match access {
                 Access::Read => &mut object.read,
                 Access::Share | Access::Unshare => &mut object.shared,
@@ -263,7 +317,8 @@ impl Clocks {
     }
 }
 
-/// A task that could take a step if time did not matter.
+/// A task that could take a step if time did not matter, or that waits for a mutex which another such
+/// task holds for a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
     /// The task.
@@ -278,19 +333,40 @@ impl Candidate {
     /// The candidate with this pending operation, which is an expiry if it has a deadline here.
     #[must_use]
     pub fn new(clocks: &Clocks, next: &PendingOperation, expires: Option<u64>) -> Candidate {
-        let ready = match next.operation {
-            // Nothing that others do delays these, so such a step is late by its task's own clock.
-            // The clock of what it finds would rise with each step of a loop that polls it.
-            Operation::Read
-            | Operation::Write
-            | Operation::Update
-            | Operation::Await
-            | Operation::Yield
-            | Operation::Sleep => clocks.of(next.task),
-            _ => clocks.before(&Event::new(next, 0)),
-        };
-        let at = ready.clock.max(expires.unwrap_or(0));
+        let at = clocks.ready(next).max(expires.unwrap_or(0));
         Candidate { task: next.task, at, expires: expires.is_some() }
+    }
+}
+
+/// A task that waits for a mutex.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MutexWaiter {
+    /// The task.
+    pub task: TaskId,
+    /// When the task could have acquired the mutex if it had been free ([`Clocks::ready`]).
+    pub at: u64,
+    /// The task that holds the mutex.
+    pub owner: TaskId,
+    /// Whether no time has passed for its owner since it acquired the mutex ([`Clocks::is_momentary`]).
+    pub momentary: bool,
+}
+
+/// Adds the tasks that wait for mutexes whose owners hold them for a moment only, and can run. Such a
+/// task could have acquired the mutex before, so it is late like a task that can run now.
+pub fn add_waiters(candidates: &mut Vec<Candidate>, waiters: &mut Vec<MutexWaiter>) {
+    waiters.retain(|waiter| waiter.momentary);
+    loop {
+        let before = waiters.len();
+        waiters.retain(|waiter| {
+            let runs = candidates.iter().any(|one| one.task == waiter.owner && !one.expires);
+            if runs {
+                candidates.push(Candidate { task: waiter.task, at: waiter.at, expires: false });
+            }
+            !runs
+        });
+        if waiters.len() == before {
+            return;
+        }
     }
 }
 
@@ -383,5 +459,56 @@ mod tests {
         assert_eq!(clocks.of(other).clock, SECOND);
         clocks.enable(other, TaskId::MAIN);
         assert_eq!(clocks.of(TaskId::MAIN).clock, SECOND);
+    }
+
+    /// A loop that polls under a lock holds it for moments; a task that sleeps with it holds it for a while.
+    #[test]
+    fn only_a_mutex_that_was_held_for_a_while_delays_its_acquisition() {
+        let (one, other) = (TaskId(1), TaskId(2));
+        let next = |task, operation| PendingOperation {
+            writes: true,
+            ..PendingOperation::new(task, operation, 16, 0)
+        };
+        for sleeps in [false, true] {
+            let mut clocks = Clocks::default();
+            clocks.begin(Moment::default());
+            clocks.create(TaskId::MAIN, one, true);
+            clocks.create(TaskId::MAIN, other, false);
+            clocks.raise(one, SECOND, false);
+            clocks.step(&Event::new(&next(one, Operation::Lock), 0), None);
+            assert!(clocks.is_momentary(16, one));
+            if sleeps {
+                clocks.raise(one, 2 * SECOND, false);
+            }
+            assert_eq!(clocks.is_momentary(16, one), !sleeps);
+            clocks.step(&Event::new(&next(one, Operation::Unlock), 1), None);
+            let ready = clocks.ready(&next(other, Operation::Lock));
+            assert_eq!(ready, if sleeps { 2 * SECOND } else { 0 });
+            clocks.step(&Event::new(&next(other, Operation::Lock), 0), None);
+            assert_eq!(clocks.of(other), clocks.of(one), "clocks join");
+        }
+    }
+
+    #[test]
+    fn who_waits_for_a_task_that_can_run_is_late_as_well() {
+        let waiter = |task, at, owner, momentary| MutexWaiter {
+            task: TaskId(task),
+            at,
+            owner: TaskId(owner),
+            momentary,
+        };
+        let mut candidates = vec![one(0, 9, false), one(1, 20, true)];
+        let mut waiters = vec![
+            waiter(2, 5, 3, true),
+            waiter(3, 7, 0, true),
+            waiter(4, 1, 0, false),
+            waiter(5, 2, 1, true),
+            waiter(6, 3, 7, true),
+            waiter(7, 3, 6, true),
+        ];
+        add_waiters(&mut candidates, &mut waiters);
+        let added: Vec<_> = candidates[2..].iter().map(|one| (one.task.0, one.at)).collect();
+        assert_eq!(added, [(3, 7), (2, 5)]);
+        assert_eq!(base(&candidates), 5);
     }
 }

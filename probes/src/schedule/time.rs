@@ -5,13 +5,15 @@ use crate::state::cancellation;
 use crate::state::locks::{self, rwlock};
 use crate::state::pending_signals;
 use crate::state::root::root;
-use crate::state::task::{ExternalWait, Lifecycle, Task};
+use crate::state::task::{ExternalWait, Gate, Lifecycle, Task};
 use crate::state::time::NEVER;
 use crate::state::world::{World, world};
 use crate::sys::channel;
 use search::PendingOperation;
 use search::reduction::events::Event;
-use search::time::{Candidate, LONGEST, Moment, SECOND, STEPS, due, seconds};
+use search::time::{
+    Candidate, Clocks, LONGEST, Moment, MutexWaiter, SECOND, STEPS, add_waiters, due, seconds,
+};
 use traces::points::InstrumentationGap;
 use traces::{Operation, TaskId};
 
@@ -85,6 +87,12 @@ pub(crate) fn restrict(
     if !any {
         return (count, digest, 0);
     }
+    if time.clocks.differ() {
+        time.waiters.clear();
+        let waiters = world.alive().filter_map(|number| waiter(world, number, &time.clocks, &next));
+        time.waiters.extend(waiters);
+        add_waiters(&mut time.candidates, &mut time.waiters);
+    }
     let (mut left, mut digest) = (count, digest);
     time.first = time.candidates.iter().min_by_key(|one| one.at).copied();
     due(&mut time.candidates, root.slack, |task| {
@@ -110,6 +118,28 @@ pub(crate) fn restrict(
         }
     }
     (left, digest, due)
+}
+
+/// The task as one that waits for a mutex, if it does.
+fn waiter(
+    world: &World,
+    number: u16,
+    clocks: &Clocks,
+    next: impl Fn(u16) -> PendingOperation,
+) -> Option<MutexWaiter> {
+    let task = &world.tasks[usize::from(number)];
+    let Gate::MutexFree(mutex) = task.gate() else { return None };
+    if task.operation.get() != Operation::Lock {
+        return None;
+    }
+    let owner = TaskId(world.by_tid(locks::mutex::owner(mutex)?)?);
+    let next = next(number);
+    Some(MutexWaiter {
+        task: next.task,
+        at: clocks.ready(&next),
+        owner,
+        momentary: clocks.is_momentary(next.object, owner),
+    })
 }
 
 /// If the next step of the task is an expiry: a task that could have run earlier, and by how much.

@@ -9,7 +9,7 @@ use crate::reduction::events::mix;
 use crate::reduction::pending::put_main_last;
 use crate::spin::repeated_reads::RepeatedReads;
 use crate::spin::{Effect, SpinDetector, Verdict};
-use crate::time::{self, Candidate, Clocks, Moment, Slack};
+use crate::time::{self, Candidate, Clocks, Moment, MutexWaiter, Slack};
 use crate::{Decision, GiveUp, Outcome, PendingOperation, Strategy, View};
 use traces::{Choice, Operation, TaskId, enabled};
 
@@ -321,7 +321,22 @@ impl<'p> Machine<'p> {
         let one = |next: &PendingOperation| {
             Candidate::new(&self.clocks, next, self.expiry(next.task.index()))
         };
-        enabled.map(one).collect()
+        let mut candidates = enabled.map(one).collect();
+        let waiting =
+            tasks.iter().filter(|next| next.operation == Operation::Lock && !next.enabled);
+        let waiter = |next: &PendingOperation| {
+            let task = next.task.index();
+            let Code::Lock(at) = self.code(task) else { return None };
+            let owner = TaskId(self.owners[self.at(task, at)]? as u16);
+            Some(MutexWaiter {
+                task: next.task,
+                at: self.clocks.ready(next),
+                owner,
+                momentary: self.clocks.is_momentary(next.object, owner),
+            })
+        };
+        time::add_waiters(&mut candidates, &mut waiting.filter_map(waiter).collect());
+        candidates
     }
 
     /// Whether the step is an expiry.

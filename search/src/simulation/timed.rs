@@ -52,8 +52,8 @@ impl Timed {
 /// Generates a program.
 fn program(rng: &mut Rng) -> Program {
     let themes: [&[u32]; 4] =
-        [&[0, 1, 2, 2], &[0, 1, 2, 3, 4, 4], &[0, 1, 2, 5, 6, 6], &[1, 2, 3, 4, 5, 6, 7]];
-    compose(rng, themes, body, vec![0, 0, 0], 1)
+        [&[0, 1, 2, 2], &[0, 1, 2, 3, 4, 8], &[0, 1, 2, 5, 6, 6], &[1, 2, 3, 4, 5, 6, 7, 8]];
+    compose(rng, themes, body, vec![0, 0, 0], 2)
 }
 
 fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
@@ -89,6 +89,17 @@ fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
                 Code::Unlock(mutex),
                 Code::Store(At(2, None), Value::Register(2)),
             ]),
+            // One lock under another; the task may sleep in between.
+            8 => {
+                let first = rng.below(2) as usize;
+                let [one, other] = [first, 1 - first].map(|at| At(at, None));
+                code.push(Code::Lock(one));
+                if rng.below(2) == 0 {
+                    code.push(Code::Sleep(limit));
+                }
+                code.extend([Code::Lock(other), Code::Store(here, value)]);
+                code.extend([Code::Unlock(other), Code::Unlock(one)]);
+            }
             6 => code.push(if rng.below(2) == 0 { Code::Signal(0) } else { Code::Broadcast(0) }),
             // The clock, in steps of 100 ms.
             _ => {
