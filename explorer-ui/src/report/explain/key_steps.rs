@@ -17,6 +17,11 @@ const MAX_COLUMNS: usize = 5;
 const MIN_SOURCE: usize = 28;
 /// Cells between two columns.
 const GAP: usize = 2;
+/// In a page of more lines than this, the iterations of a loop are shown by their first and their last.
+const LONG: usize = 60;
+/// The most lines of an iteration, and the fewest iterations of a loop that is shown so.
+const LONGEST_ITERATION: usize = 8;
+const FEWEST_ITERATIONS: usize = 4;
 
 /// A line of output.
 enum Line {
@@ -24,6 +29,70 @@ enum Line {
     Row(Row, String),
     /// A number of omitted steps.
     Omitted(usize),
+    /// Further iterations of the lines above: how many, and their first and last step.
+    Repeated(usize, [usize; 2]),
+}
+
+impl Line {
+    /// Whether both lines show the same, but for the numbers of the steps and the times.
+    fn repeats(&self, other: &Line) -> bool {
+        match (self, other) {
+            (Line::Row(row, source), Line::Row(other, text)) => {
+                let shown = |row: &Row| {
+                    let cells = row.cells.iter();
+                    let one = |cell: &Cell| {
+                        (cell.task, cell.sign.clone(), cell.object.clone(), cell.site.clone())
+                    };
+                    cells.map(one).collect::<Vec<_>>()
+                };
+                source == text && shown(row) == shown(other)
+            }
+            (Line::Omitted(steps), Line::Omitted(others)) => steps == others,
+            _ => false,
+        }
+    }
+}
+
+/// Replaces all iterations of a loop but the first and the last by one line.
+fn fold_iterations(lines: Vec<Line>) -> Vec<Line> {
+    if lines.len() <= LONG {
+        return lines;
+    }
+    let repeated = |at: usize, length: usize| {
+        let pairs = lines[at..].iter().zip(lines.get(at + length..).unwrap_or_default());
+        1 + pairs.take_while(|(one, next)| next.repeats(one)).count() / length
+    };
+    // By the first line that is left out: the number of iterations and of their lines.
+    let mut folds = Vec::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let mut loops = (1..=LONGEST_ITERATION).map(|length| (length, repeated(at, length)));
+        match loops.find(|&(_, times)| times >= FEWEST_ITERATIONS) {
+            Some((length, times)) => {
+                folds.push((at + length, times - 2, length));
+                at += length * times;
+            }
+            None => at += 1,
+        }
+    }
+    let (mut folds, mut all) = (folds.into_iter().peekable(), Vec::new());
+    let mut lines = lines.into_iter().enumerate();
+    while let Some((at, line)) = lines.next() {
+        let Some((_, times, length)) = folds.next_if(|fold| fold.0 == at) else {
+            all.push(line);
+            continue;
+        };
+        let rest = lines.by_ref().take(times * length - 1).map(|(_, line)| line);
+        let steps = std::iter::once(line).chain(rest).filter_map(|line| match line {
+            Line::Row(row, _) => row.step,
+            _ => None,
+        });
+        let steps: Vec<usize> = steps.collect();
+        if let (Some(&first), Some(&last)) = (steps.first(), steps.last()) {
+            all.push(Line::Repeated(times, [first, last]));
+        }
+    }
+    all
 }
 
 pub(super) fn render(
@@ -42,7 +111,7 @@ pub(super) fn render(
                 let own = row.cells.iter().filter(|cell| cell.task.index() == task);
                 own.map(Cell::label_width).max().unwrap_or(0)
             }
-            Line::Omitted(_) => 0,
+            Line::Omitted(_) | Line::Repeated(..) => 0,
         };
         let title = width(&task_title(trace, TaskId(task as u16)));
         lines.iter().map(of).max().unwrap_or(0).max(title)
@@ -55,7 +124,13 @@ pub(super) fn render(
     for line in &lines {
         text.push_str(&match line {
             Line::Row(row, source) => table.row(row, source),
-            Line::Omitted(steps) => table.omitted(*steps),
+            Line::Omitted(steps) => table.fold(&count(*steps as u64, "step")),
+            Line::Repeated(times, [first, last]) => table.fold(&format!(
+                "the same {}, steps {} to {}",
+                count(*times as u64, "more time"),
+                first + 1,
+                last + 1
+            )),
         });
     }
     text
@@ -98,7 +173,7 @@ fn lines(
     }
     lines.extend((omitted > 0).then_some(Line::Omitted(omitted)));
     lines.extend(failure(trace, describer));
-    lines
+    fold_iterations(lines)
 }
 
 /// The line of the failure, if it occurred in one task.
@@ -183,8 +258,76 @@ impl Table<'_> {
         self.style.paint(role, label)
     }
 
-    fn omitted(&self, steps: usize) -> String {
-        let text = format!("{} {}", self.style.glyphs().fold, count(steps as u64, "step"));
+    fn fold(&self, what: &str) -> String {
+        let text = format!("{} {what}", self.style.glyphs().fold);
         finish(fill(0, self.margin) + &self.style.paint(Role::Dim, &text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(step: usize, site: &str) -> Line {
+        let cell = Cell {
+            task: TaskId(0),
+            sign: "z".into(),
+            operation: format!("sleep [T1 is {step} s late]"),
+            object: String::new(),
+            value: String::new(),
+            site: site.into(),
+            failed: false,
+        };
+        let row =
+            Row { step: Some(step), mark: Mark::None, cells: vec![cell], enabled: Vec::new() };
+        Line::Row(row, "text".into())
+    }
+
+    fn shown(lines: Vec<Line>) -> Vec<String> {
+        let show = |line: &Line| match line {
+            Line::Row(row, _) => format!("{} {}", row.step.unwrap_or(0), row.cells[0].site),
+            Line::Omitted(steps) => format!("{steps} omitted"),
+            Line::Repeated(times, steps) => format!("{times} times {steps:?}"),
+        };
+        fold_iterations(lines).iter().map(show).collect()
+    }
+
+    #[test]
+    fn a_loop_of_a_thousand_iterations_is_two_and_a_line() {
+        let mut lines = vec![row(0, "a.c:1")];
+        for turn in 0..1000 {
+            lines.extend([
+                row(3 * turn + 1, "a.c:2"),
+                Line::Omitted(1),
+                row(3 * turn + 3, "a.c:3"),
+            ]);
+        }
+        lines.push(row(3001, "a.c:4"));
+        assert_eq!(
+            shown(lines),
+            [
+                "0 a.c:1",
+                "1 a.c:2",
+                "1 omitted",
+                "3 a.c:3",
+                "998 times [4, 2997]",
+                "2998 a.c:2",
+                "1 omitted",
+                "3000 a.c:3",
+                "3001 a.c:4"
+            ]
+        );
+    }
+
+    #[test]
+    fn short_pages_and_few_iterations_are_shown_completely() {
+        let turns = |turns: usize| {
+            (0..turns).flat_map(|turn| [row(2 * turn, "b.c:1"), row(2 * turn + 1, "b.c:2")])
+        };
+        assert_eq!(shown(turns(LONG / 2).collect()).len(), LONG);
+        let different = (0..LONG).map(|step| row(step, &format!("c.c:{step}")));
+        let lines: Vec<Line> = different.chain(turns(FEWEST_ITERATIONS - 1)).collect();
+        let all = lines.len();
+        assert_eq!(shown(lines).len(), all);
     }
 }
