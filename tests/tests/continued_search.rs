@@ -12,7 +12,8 @@ use tests::targets::program;
 use traces::Trace;
 use traces::report::{Bug, Report};
 
-/// Stops the search at the first progress with an execution, and keeps the last counts of branches.
+/// Stops the search at the first failure, or the first progress with an execution, and keeps the last
+/// counts of branches. (The whole search may take less time than is between two reports of progress.)
 struct Stopper<'a> {
     stop: &'a AtomicBool,
     at_once: bool,
@@ -26,7 +27,11 @@ impl Observer for Stopper<'_> {
         }
     }
 
-    fn bug(&mut self, _: &Bug, _: &Trace) {}
+    fn bug(&mut self, _: &Bug, _: &Trace) {
+        if self.at_once {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+    }
 
     fn note(&mut self, _: &str) {}
 
