@@ -245,8 +245,8 @@ impl Clocks {
     }
 
     /// When the task could have executed its operation at the earliest. Nothing that others do delays an
-    /// access to memory or an attempt, and only those who hold a mutex for a while delay who waits for it.
-    /// The clock of the last access of others would rise with each iteration of a loop that polls.
+    /// access to memory or an attempt. Only a task that holds a mutex for a while delays those that wait
+    /// for it. The clock of the last access of others would rise with each iteration of a loop that polls.
     #[must_use]
     pub fn ready(&self, next: &PendingOperation) -> u64 {
         use Operation as O;
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_task_that_can_run_is_late_as_well() {
+    fn a_task_that_waits_for_one_that_can_run_is_late_as_well() {
         let waiter = |task, at, owner, momentary| MutexWaiter {
             task: TaskId(task),
             at,

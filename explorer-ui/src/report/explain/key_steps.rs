@@ -125,15 +125,16 @@ pub(super) fn render(
         text.push_str(&match line {
             Line::Row(row, source) => table.row(row, source),
             Line::Omitted(steps) => table.fold(&count(*steps as u64, "step")),
-            Line::Repeated(times, [first, last]) => table.fold(&format!(
-                "the same {}, steps {} to {}",
-                count(*times as u64, "more time"),
-                first + 1,
-                last + 1
-            )),
+            Line::Repeated(times, steps) => table.fold(&repeated(*times, *steps)),
         });
     }
     text
+}
+
+/// The line in place of further iterations, which have these first and last steps.
+fn repeated(times: usize, [first, last]: [usize; 2]) -> String {
+    let times = count(times as u64, "more time");
+    format!("the same {times}, steps {} to {}", first + 1, last + 1)
 }
 
 fn lines(
@@ -287,7 +288,7 @@ mod tests {
         let show = |line: &Line| match line {
             Line::Row(row, _) => format!("{} {}", row.step.unwrap_or(0), row.cells[0].site),
             Line::Omitted(steps) => format!("{steps} omitted"),
-            Line::Repeated(times, steps) => format!("{times} times {steps:?}"),
+            Line::Repeated(times, steps) => repeated(*times, *steps),
         };
         fold_iterations(lines).iter().map(show).collect()
     }
@@ -310,7 +311,7 @@ mod tests {
                 "1 a.c:2",
                 "1 omitted",
                 "3 a.c:3",
-                "998 times [4, 2997]",
+                "the same 998 more times, steps 5 to 2998",
                 "2998 a.c:2",
                 "1 omitted",
                 "3000 a.c:3",
