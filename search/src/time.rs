@@ -351,6 +351,19 @@ pub struct MutexWaiter {
     pub momentary: bool,
 }
 
+impl MutexWaiter {
+    /// The task with this pending acquisition, which waits for `owner`.
+    #[must_use]
+    pub fn new(clocks: &Clocks, next: &PendingOperation, owner: TaskId) -> MutexWaiter {
+        MutexWaiter {
+            task: next.task,
+            at: clocks.ready(next),
+            owner,
+            momentary: clocks.is_momentary(next.object, owner),
+        }
+    }
+}
+
 /// Adds the tasks that wait for mutexes whose owners hold them for a moment only, and can run. Such a
 /// task could have acquired the mutex before, so it is late like a task that can run now.
 pub fn add_waiters(candidates: &mut Vec<Candidate>, waiters: &mut Vec<MutexWaiter>) {

@@ -55,8 +55,6 @@ static STEP: Step = Step {
 pub(crate) fn begin() {
     STEP.effect.set(None);
     STEP.before.set(None);
-    STEP.makes_progress.set(false);
-    STEP.reads_clock.set(false);
     let root = root();
     let (blind, known) = (!access::are_on(), learned_points::has_lock_polls());
     root.stalls.borrow().begin(blind, known);
@@ -142,8 +140,7 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
             Some((address, before)) if peek(address) == before => Effect::Read,
             _ => effect,
         };
-        let makes_progress = STEP.makes_progress.replace(false);
-        let reads_clock = STEP.reads_clock.replace(false);
+        let (makes_progress, reads_clock) = (STEP.makes_progress.get(), STEP.reads_clock.get());
         let objects = root().step_objects.borrow();
         let record = |detector: &mut SpinDetector| {
             if makes_progress {

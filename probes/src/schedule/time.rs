@@ -133,13 +133,7 @@ fn waiter(
         return None;
     }
     let owner = TaskId(world.by_tid(locks::mutex::owner(mutex)?)?);
-    let next = next(number);
-    Some(MutexWaiter {
-        task: next.task,
-        at: clocks.ready(&next),
-        owner,
-        momentary: clocks.is_momentary(next.object, owner),
-    })
+    Some(MutexWaiter::new(clocks, &next(number), owner))
 }
 
 /// If the next step of the task is an expiry: a task that could have run earlier, and by how much.

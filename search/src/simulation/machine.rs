@@ -328,12 +328,7 @@ impl<'p> Machine<'p> {
             let task = next.task.index();
             let Code::Lock(at) = self.code(task) else { return None };
             let owner = TaskId(self.owners[self.at(task, at)]? as u16);
-            Some(MutexWaiter {
-                task: next.task,
-                at: self.clocks.ready(next),
-                owner,
-                momentary: self.clocks.is_momentary(next.object, owner),
-            })
+            Some(MutexWaiter::new(&self.clocks, next, owner))
         };
         time::add_waiters(&mut candidates, &mut waiting.filter_map(waiter).collect());
         candidates

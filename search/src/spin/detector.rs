@@ -505,8 +505,8 @@ impl SpinDetector {
             }
             let changes = !matches!(effect, Effect::None | Effect::Read);
             let sees_changed = changes && watch.see_changed(is_changed);
-            let is_vague = watch.is_vague(self.blind);
-            if if is_vague { !circles } else { sees_changed } {
+            let disturbed = if watch.is_vague(self.blind) { !circles } else { sees_changed };
+            if disturbed {
                 self.count -= usize::from(std::mem::take(&mut watch.stalled));
             }
         }

@@ -38,14 +38,10 @@ impl Line {
     fn repeats(&self, other: &Line) -> bool {
         match (self, other) {
             (Line::Row(row, source), Line::Row(other, text)) => {
-                let shown = |row: &Row| {
-                    let cells = row.cells.iter();
-                    let one = |cell: &Cell| {
-                        (cell.task, cell.sign.clone(), cell.object.clone(), cell.site.clone())
-                    };
-                    cells.map(one).collect::<Vec<_>>()
-                };
-                source == text && shown(row) == shown(other)
+                fn shown(cell: &Cell) -> (TaskId, &str, &str, &str) {
+                    (cell.task, &cell.sign, &cell.object, &cell.site)
+                }
+                source == text && row.cells.iter().map(shown).eq(other.cells.iter().map(shown))
             }
             (Line::Omitted(steps), Line::Omitted(others)) => steps == others,
             _ => false,
