@@ -605,6 +605,7 @@ impl Machine<'_> {
     /// Executes the task's step and returns its effect.
     fn effect(&mut self, task: usize, next: &PendingOperation) -> Effect {
         let before = (self.variables.clone(), self.owners.clone());
+        let expires = self.expires(task);
         self.step(task);
         let same = before == (self.variables.clone(), self.owners.clone());
         match next.operation {
@@ -615,6 +616,8 @@ impl Machine<'_> {
             Operation::TryLock => Effect::Acquired { lock: next.object, tried: true },
             Operation::Lock => Effect::Acquired { lock: next.object, tried: false },
             Operation::Unlock => Effect::Released(next.object),
+            Operation::Wait => Effect::Released(next.mutex),
+            Operation::TimedWake if expires => Effect::Acquired { lock: next.mutex, tried: false },
             _ => Effect::Changed,
         }
     }
@@ -664,7 +667,7 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
             stalls.arrive(next.task, next.operation, next.object, next.site, state);
         }
         let is_blocked = |stalls: &SpinDetector, next: &PendingOperation| {
-            stalls.is_in_trial() || stalls.is_spinning(next.task)
+            stalls.is_in_trial() || stalls.is_spinning(next.task) && !next.woken
         };
         let mut livelock = false;
         if tasks.iter().all(|next| !next.enabled || is_blocked(&stalls, next)) {

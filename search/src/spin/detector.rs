@@ -179,6 +179,12 @@ fn waits(operation: Operation) -> bool {
     matches!(operation, O::Yield | O::Sleep | O::Await)
 }
 
+/// Whether the operation ends a wait that released a lock: if its time limit has passed, it acquires
+/// the lock and changes nothing else.
+fn waits_with_lock(operation: Operation) -> bool {
+    operation == Operation::TimedWake
+}
+
 /// Whether the operation may have no effect, depending on the object.
 fn may_fail(operation: Operation) -> bool {
     use Operation as O;
@@ -197,7 +203,7 @@ fn locks(operation: Operation) -> bool {
 /// Whether the operation releases a lock.
 fn unlocks(operation: Operation) -> bool {
     use Operation as O;
-    matches!(operation, O::Unlock | O::RwUnlock | O::SpinUnlock)
+    matches!(operation, O::Unlock | O::RwUnlock | O::SpinUnlock | O::Wait)
 }
 
 impl Watch {
@@ -289,7 +295,7 @@ impl SpinDetector {
     #[must_use]
     #[inline]
     pub fn may_spin_at(operation: Operation) -> bool {
-        waits(operation) || may_fail(operation) || locks(operation)
+        waits(operation) || may_fail(operation) || locks(operation) || waits_with_lock(operation)
     }
 
     /// Whether the task spins and is therefore blocked.
@@ -334,10 +340,15 @@ impl SpinDetector {
         self.used = true;
         let watch = &mut self.tasks[task.index()];
         (watch.at, watch.repeats) = (None, false);
+        if waits_with_lock(operation) && !self.sees_lock_polls {
+            return;
+        }
         if locks(operation) {
             if !self.sees_lock_polls || !watch.is_compared(key) {
                 return;
             }
+        } else if waits_with_lock(operation) {
+            // Compared at each visit, like other waits.
         } else if !waits(operation) && !watch.tried.contains(&key) {
             // The first attempt at a site is not a retry.
             if watch.tried.len() == TRIED {
@@ -453,6 +464,10 @@ impl SpinDetector {
             (circles, idle) = (own.circles, own.is_idle());
             let known = own.at.take();
             own.repeats = false;
+            if self.trial.is_none() {
+                // It was blocked at a wait that a signal has ended since.
+                self.count -= usize::from(std::mem::take(&mut own.stalled));
+            }
             let makes_progress = match effect {
                 _ if own.visits.is_empty() => !matches!(effect, Effect::None | Effect::Read),
                 Effect::None => false,
@@ -548,7 +563,11 @@ impl SpinDetector {
         if let Some(Trial { task, .. }) = self.trial {
             let changes_nothing = match pending(task) {
                 Some(Operation::Read) => true,
-                Some(operation) if locks(operation) || unlocks(operation) => self.sees_lock_polls,
+                Some(operation)
+                    if locks(operation) || unlocks(operation) || waits_with_lock(operation) =>
+                {
+                    self.sees_lock_polls
+                }
                 Some(operation) => waits(operation) || may_fail(operation) && self.repeats(task),
                 None => false,
             };

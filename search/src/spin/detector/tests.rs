@@ -75,7 +75,7 @@ fn locked_wait(rng: &mut Rng, variable: usize, value: i64, from: usize) -> Vec<C
     let (at, lock) = (At(variable, None), mutex(variable));
     let is_set = |to| Code::If(Value::Register(1), Compare::Equal, Value::Is(value), to);
     let is_unset = |to| Code::If(Value::Register(1), Compare::Differ, Value::Is(value), to);
-    match rng.below(6) {
+    match rng.below(7) {
         // do { lock; a = x; unlock } while (a != value)
         0 => vec![Code::Lock(lock), Code::Load(1, at), Code::Unlock(lock), is_unset(from)],
         // for (;;) { lock; a = x; unlock; if (a == value) break; yield }
@@ -116,6 +116,15 @@ fn locked_wait(rng: &mut Rng, variable: usize, value: i64, from: usize) -> Vec<C
             Code::Yield,
             Code::Jump(from),
         ],
+        // lock; while (x != value) timedwait; unlock
+        5 => vec![
+            Code::Lock(lock),
+            Code::Load(1, at),
+            is_set(from + 5),
+            Code::TimedWait(2, variable, variable, 1_000_000),
+            Code::Jump(from + 1),
+            Code::Unlock(lock),
+        ],
         // lock; while (x != value) { unlock; yield; lock } unlock
         _ => vec![
             Code::Lock(lock),
@@ -145,11 +154,15 @@ fn generate_locked(seed: u64) -> Program {
             let (at, lock) = (At(variable, None), mutex(variable));
             let value = i64::from(1 + rng.below(2));
             match rng.below(5) {
-                0 => body.extend([
-                    Code::Lock(lock),
-                    Code::Store(at, Value::Is(value)),
-                    Code::Unlock(lock),
-                ]),
+                0 => {
+                    body.extend([Code::Lock(lock), Code::Store(at, Value::Is(value))]);
+                    match rng.below(4) {
+                        0 => body.push(Code::Signal(variable)),
+                        1 => body.push(Code::Broadcast(variable)),
+                        _ => {}
+                    }
+                    body.push(Code::Unlock(lock));
+                }
                 1 => body.push(Code::Store(at, Value::Is(value))),
                 // A sleep is such a step as well; it is no part of what the others wait for.
                 2 if rng.below(2) == 0 => body.extend([
@@ -180,6 +193,7 @@ fn generate_locked(seed: u64) -> Program {
     }
     let each = (0..tasks).map(|body| (body, 0)).collect();
     let mut program = programs::with(bodies, each, vec![0; 2 + tasks], 2, &[]);
+    program.conditions = 2;
     program.max_steps = 500;
     program
 }
