@@ -54,6 +54,8 @@ pub struct PendingOperation {
     pub cancellable: bool,
     /// The objects whose change the task awaits in a spin loop ([`crate::spin`]).
     pub awaited_objects: Objects<3>,
+    /// Further such objects, which the task changes itself in each iteration, and changes back.
+    pub restored_objects: Objects<1>,
     /// Whether the task awaits changes of further, unknown objects.
     pub awaits_unknown: bool,
     /// Whether the operation may change what a condition of a predicate reads.
@@ -104,6 +106,7 @@ impl PendingOperation {
             prefers_writers: false,
             cancellable: false,
             awaited_objects: Objects::NONE,
+            restored_objects: Objects::NONE,
             awaits_unknown: false,
             may_satisfy: false,
             may_break: false,
@@ -113,6 +116,14 @@ impl PendingOperation {
             writes_condition: false,
             harness: Harness::None,
         }
+    }
+
+    /// Sets what the task awaits: objects, and whether its loop changes them itself for a while.
+    pub fn set_awaited(&mut self, objects: impl Iterator<Item = (u64, bool)>) {
+        let (restored, read): (Vec<_>, Vec<_>) = objects.partition(|&(_, restores)| restores);
+        let object = |(object, _)| object;
+        (self.awaited_objects, self.restored_objects) =
+            (read.into_iter().map(object).collect(), restored.into_iter().map(object).collect());
     }
 
     /// Whether the effect of the operation depends on state that these fields do not contain: which

@@ -162,6 +162,8 @@ pub struct Run {
 }
 
 const REGISTERS: usize = 8;
+/// The number of the first variable as an object.
+const FIRST: u64 = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum TaskState {
@@ -359,11 +361,11 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// The task's pending operation. Object numbers: the variables from 16 on, then the mutexes,
+    /// The task's pending operation. Object numbers: the variables from [`FIRST`] on, then the mutexes,
     /// then the condition variables.
     pub(super) fn next(&self, task: usize) -> Option<PendingOperation> {
-        let variable = |index: usize| 16 + index as u64;
-        let mutex = |index: usize| 16 + (self.variables.len() + index) as u64;
+        let variable = |index: usize| FIRST + index as u64;
+        let mutex = |index: usize| FIRST + (self.variables.len() + index) as u64;
         let condition = |index: usize| mutex(self.owners.len() + index);
         let one_more = |task: usize| task as u64 + 1;
         let me = TaskId(task as u16);
@@ -602,16 +604,26 @@ impl Machine<'_> {
         )
     }
 
+    /// The content of an object, if it is a variable.
+    fn content(&self, object: u64) -> u64 {
+        let variable = object.checked_sub(FIRST).and_then(|at| self.variables.get(at as usize));
+        variable.map_or(0, |&value| value as u64)
+    }
+
     /// Executes the task's step and returns its effect.
     fn effect(&mut self, task: usize, next: &PendingOperation) -> Effect {
         let before = (self.variables.clone(), self.owners.clone());
         let expires = self.expires(task);
+        let found = self.content(next.object);
         self.step(task);
         let same = before == (self.variables.clone(), self.owners.clone());
         match next.operation {
             Operation::Yield | Operation::Sleep => Effect::None,
             Operation::Read | Operation::Await => Effect::Read,
             Operation::Write | Operation::Update if same => Effect::Read,
+            Operation::Write | Operation::Update => {
+                Effect::Replaced { object: next.object, before: found }
+            }
             Operation::TryLock if same => Effect::Tried(next.object),
             Operation::TryLock => Effect::Acquired { lock: next.object, tried: true },
             Operation::Lock => Effect::Acquired { lock: next.object, tried: false },
@@ -664,7 +676,8 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         };
         if let Some(next) = tasks.iter().find(matters) {
             let state = || machine.state(next.task.index());
-            stalls.arrive(next.task, next.operation, next.object, next.site, state);
+            let content = |object| machine.content(object);
+            stalls.arrive(next.task, next.operation, next.object, next.site, state, content);
         }
         let is_blocked = |stalls: &SpinDetector, next: &PendingOperation| {
             stalls.is_in_trial() || stalls.is_spinning(next.task) && !next.woken
@@ -672,15 +685,19 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         let mut livelock = false;
         if tasks.iter().all(|next| !next.enabled || is_blocked(&stalls, next)) {
             let of = |task| tasks.iter().find(|next| next.task == task);
-            let pending = |task| of(task).filter(|next| next.enabled).map(|next| next.operation);
+            let pending = |task| {
+                let next = of(task).filter(|next| next.enabled);
+                next.map(|next| (next.operation, next.object))
+            };
             match stalls.verdict(pending) {
                 Verdict::Try(task) => {
                     arrived = Some(task);
                     let next = tasks.iter().find(|next| next.task == task);
                     let next = next.expect("it is alive").clone();
                     machine.chosen(task.index(), &mut reads);
+                    let found = machine.content(next.object);
                     let effect = machine.effect(task.index(), &next);
-                    stalls.record_step(task, effect, &objects(&next));
+                    stalls.record_step(task, effect, &objects(&next), found);
                     continue;
                 }
                 Verdict::Livelock => livelock = true,
@@ -690,7 +707,7 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         for next in tasks.iter_mut().filter(|_| stalls.is_active()) {
             next.enabled &= !is_blocked(&stalls, next);
             match stalls.awaited_objects(next.task) {
-                Some(objects) => next.awaited_objects = objects.collect(),
+                Some(objects) => next.set_awaited(objects),
                 None => next.awaits_unknown = true,
             }
         }
@@ -765,8 +782,9 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         machine.chosen(task.index(), &mut reads);
         match next {
             Some(next) if stalls.is_active() => {
+                let found = machine.content(next.object);
                 let effect = machine.effect(task.index(), next);
-                stalls.record_step(task, effect, &objects(next));
+                stalls.record_step(task, effect, &objects(next), found);
             }
             _ => machine.step(task.index()),
         }

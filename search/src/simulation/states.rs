@@ -50,12 +50,19 @@ impl States {
     /// from which no state with other variables is reachable is a livelock.
     #[must_use]
     pub fn endings(&self) -> BTreeSet<(Ending, Vec<i64>)> {
+        self.endings_of(usize::MAX)
+    }
+
+    /// The same, where only the first `count` variables matter.
+    #[must_use]
+    pub fn endings_of(&self, count: usize) -> BTreeSet<(Ending, Vec<i64>)> {
+        let shown = |variables: &[i64]| variables[..variables.len().min(count)].to_vec();
         let mut leads_on = vec![false; self.all.len()];
         loop {
             let mut more = false;
             for (number, (variables, ending, next)) in self.all.iter().enumerate() {
                 let on = ending.is_some()
-                    || next.iter().any(|&at| leads_on[at] || self.all[at].0 != *variables);
+                    || next.iter().any(|&at| leads_on[at] || shown(&self.all[at].0) != shown(variables));
                 more |= on && !std::mem::replace(&mut leads_on[number], on);
             }
             if !more {
@@ -64,7 +71,7 @@ impl States {
         }
         let ends = self.all.iter().zip(leads_on).filter_map(|((variables, ending, _), on)| {
             let ending = if on { (*ending)? } else { Ending::Livelock };
-            Some((ending, variables.clone()))
+            Some((ending, shown(variables)))
         });
         ends.collect()
     }

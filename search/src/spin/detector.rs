@@ -27,108 +27,27 @@
 //! is compared only from its eighth visit on, and less often after each comparison that found
 //! progress. The comparison requires that every write is observed, so it is an option
 //! ([`SpinDetector::begin`]).
+//!
+//! Locks that a program builds itself, from words that it changes, are recognised by their effect: an
+//! iteration that leaves every word that it changed as it found it changes nothing. Such a word is
+//! different meanwhile, and each access of another task to it lets the waiting task run one more
+//! iteration, unless the other task waits, too, and finds what it found in its last iteration.
+
+mod effect;
+mod operations;
+mod watch;
+
+pub use effect::Effect;
 
 use crate::reduction::events::mix;
+use operations::{locks, may_fail, unlocks, waits, waits_with_lock};
 use traces::{Operation, TaskId};
+use watch::{CONTENTS, LOCK_STATES, RESTORED, TRIED, Visit, Watch};
 
-/// The most sites of a task that are remembered: those at which it waits, and those at which it
-/// retries an operation that may fail.
-const VISITS: usize = 32;
-const TRIED: usize = 8;
-/// The most reads of a task that are remembered. A loop with more reads per iteration is not
-/// recognised.
-const READS: usize = 256;
 /// The number of iterations of each task before a livelock is reported, and the most steps of an
 /// iteration.
 const ITERATIONS: u32 = 100;
 const TURN: u32 = 200;
-
-/// A site that locks is first compared at this visit.
-const FIRST_COMPARED: u32 = 8;
-/// The most sites of a task that lock and are counted, and the most states at one of them that are
-/// remembered: a loop may call a function that locks several times.
-const LOCK_SITES: usize = 8;
-const LOCK_STATES: usize = 4;
-/// Marks the contents of a lock, as opposed to its state. Objects are addresses of the program or
-/// small numbers, and never have this bit.
-const CONTENTS: u64 = 1 << 63;
-
-/// The effect of a step on the objects that it accessed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// The step changed nothing and read nothing.
-    None,
-    /// The step read the objects, and did not change them.
-    Read,
-    /// The step tried to acquire the lock, and did not.
-    Tried(u64),
-    /// The step acquired the lock. `tried`: it would not have waited for it.
-    Acquired {
-        /// The lock.
-        lock: u64,
-        /// Whether the step would have failed if the lock had been held.
-        tried: bool,
-    },
-    /// The step released the lock.
-    Released(u64),
-    /// The objects may have changed.
-    Changed,
-}
-
-/// A visit of a task to a site.
-#[derive(Debug, Clone, Copy)]
-struct Visit {
-    key: u64,
-    state: u64,
-    /// The number of reads before the task's last visit.
-    since: usize,
-    /// Whether nothing that the task read since has changed.
-    current: bool,
-    /// Whether no other task that makes progress has executed a step since the task left the site.
-    undisturbed: bool,
-    /// The number of the task's unobserved writes at its last visit.
-    writes: u32,
-}
-
-/// How often a task was at a site that locks.
-#[derive(Debug, Clone, Copy)]
-struct LockSite {
-    key: u64,
-    visits: u32,
-    /// The visit from which on its states are compared.
-    compared_from: u32,
-}
-
-/// The state of the detector for one task.
-#[derive(Debug, Clone, Default)]
-struct Watch {
-    /// The sites that the task visited since it last changed anything.
-    visits: Vec<Visit>,
-    /// The objects that it read since then, in order.
-    reads: Vec<u64>,
-    /// The objects that it read since it was last at its current site.
-    awaited: Vec<u64>,
-    /// The number of its writes to memory that is not part of its state and that no other task
-    /// observes.
-    writes: u32,
-    /// Its current site, if it may spin there.
-    at: Option<u64>,
-    /// Whether the task has been at its current site before, in the same state.
-    repeats: bool,
-    /// Whether the task had repeated its state at the last site where it might spin.
-    circles: bool,
-    stalled: bool,
-    /// The last sites at which it executed an operation that may fail.
-    tried: Vec<u64>,
-    /// The last sites at which it acquired a lock.
-    lock_sites: Vec<LockSite>,
-    /// The locks that it acquired since its first remembered visit, and has not released.
-    held: Vec<u64>,
-    /// The number of its unobserved writes when it was last at a site where it might spin.
-    writes_at_site: u32,
-    /// Whether it read a clock since its first remembered visit.
-    read_clock: bool,
-}
 
 /// The trial before a livelock is reported: which task runs, from which site, and how often.
 #[derive(Debug, Clone, Copy)]
@@ -160,6 +79,10 @@ pub struct SpinDetector {
     progressing: Vec<u64>,
     /// Whether a task was blocked whose loop may count its iterations.
     counts: bool,
+    /// Whether a task changed an object that it may change back.
+    restores: bool,
+    /// Whether the present step ends the waiting of a task.
+    disturbs: bool,
 }
 
 /// The decision of the detector when only spinning tasks are left.
@@ -173,95 +96,6 @@ pub enum Verdict {
     Livelock,
 }
 
-/// Whether the operation invites other tasks to run first.
-fn waits(operation: Operation) -> bool {
-    use Operation as O;
-    matches!(operation, O::Yield | O::Sleep | O::Await)
-}
-
-/// Whether the operation ends a wait that released a lock: if its time limit has passed, it acquires
-/// the lock and changes nothing else.
-fn waits_with_lock(operation: Operation) -> bool {
-    operation == Operation::TimedWake
-}
-
-/// Whether the operation may have no effect, depending on the object.
-fn may_fail(operation: Operation) -> bool {
-    use Operation as O;
-    matches!(
-        operation,
-        O::TryLock | O::SemTryWait | O::TryReadLock | O::TryWriteLock | O::SpinTryLock | O::Update
-    ) || matches!(operation, O::TimedLock | O::TimedReadLock | O::SemTimedWait)
-}
-
-/// Whether the operation acquires a lock, and waits until that is possible.
-fn locks(operation: Operation) -> bool {
-    use Operation as O;
-    matches!(operation, O::Lock | O::ReadLock | O::WriteLock | O::SpinLock)
-}
-
-/// Whether the operation releases a lock.
-fn unlocks(operation: Operation) -> bool {
-    use Operation as O;
-    matches!(operation, O::Unlock | O::RwUnlock | O::SpinUnlock | O::Wait)
-}
-
-impl Watch {
-    /// Counts a visit of a site that locks; whether the task's state there is to be compared.
-    fn is_compared(&mut self, key: u64) -> bool {
-        let Some(site) = self.lock_sites.iter_mut().find(|site| site.key == key) else {
-            if self.lock_sites.len() == LOCK_SITES {
-                self.lock_sites.remove(0);
-            }
-            self.lock_sites.push(LockSite { key, visits: 1, compared_from: FIRST_COMPARED });
-            return false;
-        };
-        site.visits = site.visits.saturating_add(1);
-        site.visits >= site.compared_from
-    }
-
-    /// The task made progress since these sites were first compared: they are compared again only
-    /// after as many visits as they have had.
-    fn compare_less(&mut self, is_meant: impl Fn(u64) -> bool) {
-        for site in &mut self.lock_sites {
-            if site.visits >= site.compared_from && is_meant(site.key) {
-                site.compared_from = site.visits.saturating_mul(2);
-            }
-        }
-    }
-
-    /// Whether the task has changed nothing since before its last iteration.
-    fn is_idle(&self) -> bool {
-        self.circles && self.writes == self.writes_at_site
-    }
-
-    /// Whether it is unknown what the task waits for.
-    fn is_vague(&self, blind: bool) -> bool {
-        blind || self.reads.is_empty()
-    }
-
-    /// Records that the task reads an object.
-    fn record_read(&mut self, object: u64) {
-        if self.reads.len() == READS {
-            let gone = READS / 2;
-            self.reads.drain(..gone);
-            self.visits.retain(|visit| visit.since >= gone);
-            self.visits.iter_mut().for_each(|visit| visit.since -= gone);
-        }
-        self.reads.push(object);
-    }
-
-    /// Another task has changed objects: returns whether the task waited for that. `is_changed`:
-    /// whether what the task read is one of them.
-    fn see_changed(&mut self, is_changed: impl Fn(u64) -> bool) -> bool {
-        let changed = |reads: &[u64]| reads.iter().any(|&read| read != 0 && is_changed(read));
-        for visit in &mut self.visits {
-            visit.current &= !changed(&self.reads[visit.since..]);
-        }
-        self.stalled && changed(&self.awaited)
-    }
-}
-
 impl SpinDetector {
     /// Begins an execution; `blind` if memory accesses are not instrumented. `sees_lock_polls`:
     /// whether loops that look under a lock are recognised, which requires that
@@ -272,6 +106,7 @@ impl SpinDetector {
             self.progressing.clear();
         }
         (self.counts, self.used, self.found_lock_poll) = (false, false, false);
+        (self.restores, self.disturbs) = (false, false);
         self.sees_lock_polls = sees_lock_polls && !blind;
         (self.count, self.awake, self.blind, self.trial) = (0, false, blind, None);
     }
@@ -312,19 +147,20 @@ impl SpinDetector {
         self.tasks.get(task.index()).is_some_and(|watch| watch.at.is_some())
     }
 
-    /// The objects that a task waits to see changed, if it spins at its site; none if these are
-    /// unknown.
+    /// The objects that a task waits to see changed, if it spins at its site, and whether it changes
+    /// them itself for a while; none if these are unknown.
     #[must_use]
-    pub fn awaited_objects(&self, task: TaskId) -> Option<impl Iterator<Item = u64> + '_> {
+    pub fn awaited_objects(&self, task: TaskId) -> Option<impl Iterator<Item = (u64, bool)> + '_> {
         let watch = self.tasks.get(task.index()).filter(|watch| watch.repeats);
         if watch.is_some_and(|watch| watch.is_vague(self.blind)) {
             return None;
         }
         let awaited = watch.map_or(&[][..], |watch| &watch.awaited);
-        Some(awaited.iter().map(|object| object & !CONTENTS))
+        Some(awaited.iter().map(|&read| (read & !(CONTENTS | RESTORED), read & RESTORED != 0)))
     }
 
-    /// A task arrives at an operation. `state` is called only if the state of the task matters.
+    /// A task arrives at an operation. `state` and `content`, which return hashes of the state of the
+    /// task and of the content of an object, are called only if these matter.
     pub fn arrive(
         &mut self,
         task: TaskId,
@@ -332,6 +168,7 @@ impl SpinDetector {
         object: u64,
         site: u64,
         state: impl FnOnce() -> u64,
+        content: impl Fn(u64) -> u64,
     ) {
         let key = mix(mix(site) ^ object) ^ u64::from(operation.code());
         if self.tasks.len() <= task.index() {
@@ -366,13 +203,15 @@ impl SpinDetector {
         let same = known.map(|at| watch.visits[at]).filter(|visit| visit.state == state);
         watch.awaited.clear();
         if let Some(same) = same {
-            watch.awaited.extend_from_slice(&watch.reads[same.since..]);
+            let read = watch.read_since(&same).collect();
+            watch.awaited = read;
             watch.awaited.sort_unstable();
             watch.awaited.dedup();
         }
         let wrote = same.is_some_and(|same| same.writes != watch.writes);
-        let looks_under_lock = watch.awaited.iter().any(|object| object & CONTENTS != 0);
-        if wrote && looks_under_lock {
+        let looks_under_lock = watch.awaited.iter().any(|read| read & (CONTENTS | RESTORED) != 0);
+        let changed = same.is_some_and(|same| !watch.has_restored(&same, content));
+        if changed || wrote && looks_under_lock {
             // Most loops that write between their locks make progress.
             return self.record_progress(task);
         }
@@ -386,17 +225,11 @@ impl SpinDetector {
         // nothing looks the same.
         let vague = watch.is_vague(self.blind);
         let circles = same.is_some_and(|same| if vague { same.undisturbed } else { same.current });
-        let (since, writes) = (watch.reads.len(), watch.writes);
-        let visit = Visit { key, state, since, current: true, undisturbed: true, writes };
-        match known {
-            Some(at) => watch.visits[at] = visit,
-            None => {
-                if watch.visits.len() == VISITS {
-                    watch.visits.remove(0);
-                }
-                watch.visits.push(visit);
-            }
-        }
+        let (since, changes, writes) = (watch.reads.len(), watch.changes.len(), watch.writes);
+        let visit =
+            Visit { key, state, since, current: true, undisturbed: true, changes, writes };
+        watch.record_visit(known, visit);
+        watch.retraced = same.map(|same| same.since);
         watch.at = Some(key);
         (watch.repeats, watch.circles) = (same.is_some(), same.is_some());
         watch.writes_at_site = writes;
@@ -457,12 +290,13 @@ impl SpinDetector {
         self.counts
     }
 
-    /// The task executed a step with this effect. `objects`: what it read or may have changed.
-    pub fn record_step(&mut self, task: TaskId, effect: Effect, objects: &[u64]) {
-        let (mut circles, mut idle) = (false, false);
+    /// The task executed a step with this effect. `objects`: what it read or may have changed;
+    /// `found`: a hash of what it found there, if these are observed.
+    pub fn record_step(&mut self, task: TaskId, effect: Effect, objects: &[u64], found: u64) {
+        let (mut circles, mut idle, mut retraces) = (false, false, false);
         if let Some(own) = self.tasks.get_mut(task.index()) {
             (circles, idle) = (own.circles, own.is_idle());
-            let known = own.at.take();
+            let (known, retraced) = (own.at.take(), own.retraced.is_some());
             own.repeats = false;
             if self.trial.is_none() {
                 // It was blocked at a wait that a signal has ended since.
@@ -472,19 +306,19 @@ impl SpinDetector {
                 _ if own.visits.is_empty() => !matches!(effect, Effect::None | Effect::Read),
                 Effect::None => false,
                 Effect::Read => {
-                    objects.iter().for_each(|&object| own.record_read(object));
+                    objects.iter().for_each(|&object| own.record_read(object, found));
                     false
                 }
                 Effect::Tried(lock) => {
-                    own.record_read(lock);
+                    own.record_read(lock, found);
                     false
                 }
-                Effect::Acquired { .. } if !self.sees_lock_polls => true,
+                Effect::Acquired { .. } | Effect::Replaced { .. } if !self.sees_lock_polls => true,
                 Effect::Acquired { lock, tried } => {
                     own.held.push(lock);
-                    own.record_read(lock | CONTENTS);
+                    own.record_read(lock | CONTENTS, 0);
                     if tried {
-                        own.record_read(lock);
+                        own.record_read(lock, 0);
                     }
                     false
                 }
@@ -492,22 +326,41 @@ impl SpinDetector {
                     let held = own.held.iter().rposition(|&held| held == lock);
                     held.map(|at| own.held.remove(at)).is_none()
                 }
+                Effect::Replaced { object, before } => {
+                    self.restores = true;
+                    !own.record_change(object, before)
+                }
                 Effect::Changed => true,
             };
+            retraces = own.retraced.is_some();
             if makes_progress {
                 // After an effect, the next attempt at this site is a first attempt again.
                 own.tried.retain(|&key| Some(key) != known);
                 self.record_progress(task);
+            } else if retraced && !retraces {
+                let outstanding = own.outstanding();
+                self.show_changes(task, &outstanding);
             }
         }
         let is_changed = |read: u64| match effect {
-            Effect::None | Effect::Read => false,
+            Effect::None => false,
+            Effect::Read => {
+                !retraces && read & RESTORED != 0 && objects.contains(&(read & !RESTORED))
+            }
             Effect::Tried(lock) => read == lock | CONTENTS,
             Effect::Acquired { lock, tried: true } => read & !CONTENTS == lock,
             Effect::Acquired { lock, .. } | Effect::Released(lock) => {
                 read == lock || !idle && read == lock | CONTENTS
             }
-            Effect::Changed => objects.contains(&(read & !CONTENTS)),
+            Effect::Replaced { object, .. } => {
+                read == object || !retraces && read == object | RESTORED
+            }
+            Effect::Changed => objects.contains(&(read & !(CONTENTS | RESTORED))),
+        };
+        let changes = match effect {
+            Effect::None => false,
+            Effect::Read => self.restores,
+            _ => true,
         };
         for (number, watch) in self.tasks.iter_mut().enumerate() {
             if number == task.index() || watch.visits.is_empty() {
@@ -518,17 +371,35 @@ impl SpinDetector {
                     visit.undisturbed = watch.at == Some(visit.key);
                 }
             }
-            let changes = !matches!(effect, Effect::None | Effect::Read);
             let sees_changed = changes && watch.see_changed(is_changed);
             let disturbed = if watch.is_vague(self.blind) { !circles } else { sees_changed };
-            if disturbed {
-                self.count -= usize::from(std::mem::take(&mut watch.stalled));
+            if disturbed && std::mem::take(&mut watch.stalled) {
+                self.count -= 1;
+                self.disturbs = true;
             }
         }
         if let Some(trial) = &mut self.trial {
             trial.steps += 1;
-            if trial.steps > TURN {
+            if trial.steps > TURN || self.disturbs {
                 self.end_trial();
+            }
+        }
+        self.disturbs = false;
+    }
+
+    /// The task does something else than in its last iteration: other tasks see what it has changed
+    /// since that iteration.
+    fn show_changes(&mut self, task: TaskId, changed: &[u64]) {
+        if changed.is_empty() {
+            return;
+        }
+        let others = self.tasks.iter_mut().enumerate();
+        for (_, watch) in others.filter(|(number, _)| *number != task.index()) {
+            if watch.see_changed(|read| changed.contains(&(read & !RESTORED)))
+                && std::mem::take(&mut watch.stalled)
+            {
+                self.count -= 1;
+                self.disturbs = true;
             }
         }
     }
@@ -536,15 +407,13 @@ impl SpinDetector {
     /// The task has changed an object, or has read a value that differs each time.
     pub fn record_progress(&mut self, task: TaskId) {
         let Some(watch) = self.tasks.get_mut(task.index()) else { return };
-        let visits = std::mem::take(&mut watch.visits);
+        let outstanding = watch.outstanding();
+        let visits = watch.forget();
         watch.compare_less(|key| visits.iter().any(|visit| visit.key == key));
-        watch.reads.clear();
-        watch.awaited.clear();
-        watch.held.clear();
-        (watch.circles, watch.read_clock) = (false, false);
         if self.trial.is_some_and(|trial| trial.task == task) {
             self.end_trial();
         }
+        self.show_changes(task, &outstanding);
         self.sleep_if_unused();
     }
 
@@ -558,17 +427,24 @@ impl SpinDetector {
 
     /// Decides what happens if only spinning tasks are left, or if the task of the trial reached an
     /// operation. [`Verdict::Deadlock`] leaves the decision to the caller: the task of the trial
-    /// may be enabled. `pending`: the operation of a task, if nothing else blocks it.
-    pub fn verdict(&mut self, pending: impl Fn(TaskId) -> Option<Operation>) -> Verdict {
+    /// may be enabled. `pending`: the operation of a task and its object, if nothing else blocks it.
+    pub fn verdict(&mut self, pending: impl Fn(TaskId) -> Option<(Operation, u64)>) -> Verdict {
         if let Some(Trial { task, .. }) = self.trial {
             let changes_nothing = match pending(task) {
-                Some(Operation::Read) => true,
-                Some(operation)
+                Some((Operation::Read, _)) => true,
+                Some((Operation::Write | Operation::Update, object))
+                    if self.restores_in_loop(task, object) =>
+                {
+                    true
+                }
+                Some((operation, _))
                     if locks(operation) || unlocks(operation) || waits_with_lock(operation) =>
                 {
                     self.sees_lock_polls
                 }
-                Some(operation) => waits(operation) || may_fail(operation) && self.repeats(task),
+                Some((operation, _)) => {
+                    waits(operation) || may_fail(operation) && self.repeats(task)
+                }
                 None => false,
             };
             if !changes_nothing {
@@ -595,6 +471,10 @@ impl SpinDetector {
             _ if self.trial.is_some() => Verdict::Livelock,
             _ => Verdict::Deadlock,
         }
+    }
+
+    fn restores_in_loop(&self, task: TaskId, object: u64) -> bool {
+        self.tasks.get(task.index()).is_some_and(|watch| watch.restores(object))
     }
 
     fn repeats(&self, task: TaskId) -> bool {

@@ -109,6 +109,19 @@ impl Event {
             Harness::Main => event.touch(HARNESS, Access::Write),
         }
         event.accesses.sort();
+        // Others may see such an object while the task has changed it.
+        if !next.restored_objects.is_empty() {
+            let own = event.accesses.own_first().next();
+            for restored in next.restored_objects.iter() {
+                match own {
+                    Some((object, _)) if object == restored => {
+                        event.accesses.set_own(Access::Write);
+                    }
+                    _ => event.touch(restored, Access::Write),
+                }
+            }
+            event.accesses.sort();
+        }
         if !next.awaited_objects.is_empty() {
             let known = event.accesses.clone();
             for awaited in next.awaited_objects.iter().filter(|&one| known.to(one).is_none()) {

@@ -198,6 +198,99 @@ fn generate_locked(seed: u64) -> Program {
     program
 }
 
+/// The first of the words that are locks in [`generate_with_words`]. The variables before it are data.
+const WORD: usize = 5;
+
+/// The word that is the lock of a variable.
+fn word(variable: usize) -> At {
+    At(WORD + variable, None)
+}
+
+/// Acquires a lock that is a word, in one of several forms.
+fn lock_word(rng: &mut Rng, variable: usize, from: usize) -> Vec<Code> {
+    let (free, held) = (Value::Is(0), Value::Is(1));
+    let take = match rng.below(2) {
+        0 => Code::CompareSwap(4, word(variable), free, held),
+        _ => Code::Exchange(4, word(variable), held),
+    };
+    let is_taken = |to| Code::If(Value::Register(4), Compare::Equal, free, to);
+    match rng.below(2) {
+        0 => vec![take, Code::If(Value::Register(4), Compare::Differ, free, from)],
+        _ => vec![take, is_taken(from + 4), Code::Yield, Code::Jump(from)],
+    }
+}
+
+/// A loop that looks at a variable under a lock that is a word, until it has a value.
+fn wait_with_word(rng: &mut Rng, variable: usize, value: i64, from: usize) -> Vec<Code> {
+    let (free, held) = (Value::Is(0), Value::Is(1));
+    let mut code = match rng.below(3) {
+        // if (!trylock) { yield; continue }
+        0 => vec![
+            Code::CompareSwap(4, word(variable), free, held),
+            Code::If(Value::Register(4), Compare::Equal, free, from + 4),
+            Code::Yield,
+            Code::Jump(from),
+        ],
+        _ => lock_word(rng, variable, from),
+    };
+    code.extend([Code::Load(1, At(variable, None)), Code::Store(word(variable), free)]);
+    let is_set = |to| Code::If(Value::Register(1), Compare::Equal, Value::Is(value), to);
+    let next = from + code.len();
+    match rng.below(3) {
+        0 => code.extend([is_set(next + 2), Code::Jump(from)]),
+        1 => code.extend([is_set(next + 3), Code::Yield, Code::Jump(from)]),
+        _ => code.extend([is_set(next + 3), Code::Sleep(1_000_000), Code::Jump(from)]),
+    }
+    code
+}
+
+/// Programs like those of [`generate_locked`], whose locks are words that the program changes.
+fn generate_with_words(seed: u64) -> Program {
+    let mut rng = Rng::new(seed, 13);
+    let free = Value::Is(0);
+    let tasks = 2 + rng.below(2) as usize;
+    let most = if rng.below(3) == 0 { tasks } else { 1 };
+    let (mut bodies, mut waiting) = (Vec::new(), 0);
+    for number in 0..tasks {
+        let (mut body, result) = (Vec::new(), At(2 + number, None));
+        for _ in 0..1 + rng.below(2) {
+            let variable = rng.below(2) as usize;
+            let at = At(variable, None);
+            let value = Value::Is(i64::from(1 + rng.below(2)));
+            match rng.below(6) {
+                0 | 1 => {
+                    body.extend(lock_word(&mut rng, variable, body.len()));
+                    body.extend([Code::Store(at, value), Code::Store(word(variable), free)]);
+                }
+                // if (trylock) unlock; else result += 1
+                2 => body.extend([
+                    Code::Exchange(2, word(variable), Value::Is(1)),
+                    Code::If(Value::Register(2), Compare::Equal, free, body.len() + 4),
+                    Code::FetchAdd(3, result, Value::Is(1)),
+                    Code::Jump(body.len() + 5),
+                    Code::Store(word(variable), free),
+                ]),
+                // result = the word
+                3 => body.extend([
+                    Code::Load(3, word(variable)),
+                    Code::Store(result, Value::Register(3)),
+                ]),
+                _ if waiting < most => {
+                    waiting += 1;
+                    let (from, value) = (body.len(), i64::from(1 + rng.below(2)));
+                    body.extend(wait_with_word(&mut rng, variable, value, from));
+                }
+                _ => body.push(Code::Store(at, value)),
+            }
+        }
+        bodies.push(body);
+    }
+    let each = (0..tasks).map(|body| (body, 0)).collect();
+    let mut program = programs::with(bodies, each, vec![0; WORD + 2], 0, &[]);
+    program.max_steps = 500;
+    program
+}
+
 fn generate(seed: u64) -> Program {
     let mut rng = Rng::new(seed, 7);
     let tasks = 2 + rng.below(2) as usize;
@@ -267,11 +360,34 @@ fn searches_of_programs_that_spin_end_and_find_every_ending() {
 /// ending, also where other tasks try the lock while the poll holds it.
 #[test]
 fn searches_of_programs_that_poll_under_locks_find_every_ending() {
+    let (livelocks, complete) = compare_with_every_state(generate_locked, usize::MAX);
+    assert!(livelocks > 20, "{livelocks} of the programs can livelock");
+    assert!(complete[0] > 150 && complete[1] > 25, "{complete:?} searches ended");
+}
+
+/// The same where the locks are words that are changed and changed back.
+#[test]
+fn searches_of_programs_that_poll_under_their_own_locks_find_every_ending() {
+    let (livelocks, complete) = compare_with_every_state(generate_with_words, WORD);
+    assert!(livelocks > 20, "{livelocks} of the programs can livelock");
+    assert!(complete[0] > 150 && complete[1] > 25, "{complete:?} searches ended");
+}
+
+/// How many of the programs can livelock, and how many searches by `dpor` and `dfs` ended: each of
+/// these finds every ending, as far as the first `count` variables show.
+fn compare_with_every_state(generate: fn(u64) -> Program, count: usize) -> (u32, [u32; 2]) {
+    let shown = |endings: Endings| -> Endings {
+        let cut = |(ending, mut variables): (_, Vec<i64>)| {
+            variables.truncate(count);
+            (ending, variables)
+        };
+        endings.into_iter().map(cut).collect()
+    };
     let whole = Coverage::Complete { bound: None };
     let (mut livelocks, mut complete, mut most) = (0, [0; 2], 0);
     for seed in 0..SEEDS {
-        let program = generate_locked(seed);
-        let expected = States::of(&program).endings();
+        let program = generate(seed);
+        let expected = States::of(&program).endings_of(count);
         livelocks += u32::from(expected.iter().any(|(ending, _)| *ending == Ending::Livelock));
         let mut dpor = Dpor::new();
         let mut executions = 0;
@@ -283,18 +399,17 @@ fn searches_of_programs_that_poll_under_locks_find_every_ending() {
         if dpor.coverage() == whole {
             complete[0] += 1;
             most = most.max(executions);
-            assert_eq!(found, expected, "{seed} by dpor: {program:#?}");
+            assert_eq!(shown(found), expected, "{seed} by dpor: {program:#?}");
         }
         let mut dfs = Dfs::new(None);
         let found = within(&program, &mut dfs, 2_000);
         if dfs.coverage() == whole {
             complete[1] += 1;
-            assert_eq!(found, expected, "{seed} by dfs: {program:#?}");
+            assert_eq!(shown(found), expected, "{seed} by dfs: {program:#?}");
         }
     }
     println!("{livelocks} livelocks, complete {complete:?}, at most {most} executions");
-    assert!(livelocks > 20, "{livelocks} of the programs can livelock");
-    assert!(complete[0] > 150 && complete[1] > 25, "{complete:?} searches ended");
+    (livelocks, complete)
 }
 
 /// Whether a loop waits depends on what its task did and read, and not on when other tasks ran steps
@@ -302,7 +417,7 @@ fn searches_of_programs_that_poll_under_locks_find_every_ending() {
 #[test]
 fn executions_of_one_class_agree_on_which_loops_wait() {
     let mut walks = 0;
-    for program in (0..SEEDS).flat_map(|seed| [generate(seed), generate_locked(seed)]) {
+    for program in (0..SEEDS).flat_map(|seed| [generate(seed), generate_locked(seed), generate_with_words(seed)]) {
         let mut dpor = Dpor::new();
         let mut classes = BTreeSet::new();
         for number in 1..=3_000 {

@@ -35,6 +35,7 @@ pub(super) fn is_known(next: &PendingOperation) -> bool {
         event.accesses().iter().any(|(_, one)| matches!(one, Access::Share | Access::Unshare));
     let waits = waits_for(&event).is_some() && event.accesses().len() > 1;
     let times = next.has_timeout || next.not_due;
-    let spins = !next.awaited_objects.is_empty() || next.awaits_unknown;
+    let awaits = !next.awaited_objects.is_empty() || !next.restored_objects.is_empty();
+    let spins = awaits || next.awaits_unknown;
     !(shared || waits || times || spins || next.hides_something()) && next.harness == Harness::None
 }
