@@ -210,7 +210,7 @@ impl SpinDetector {
         }
         let wrote = same.is_some_and(|same| same.writes != watch.writes);
         let looks_under_lock = watch.awaited.iter().any(|read| read & (CONTENTS | RESTORED) != 0);
-        let changed = same.is_some_and(|same| !watch.has_restored(&same, content));
+        let changed = same.is_some_and(|same| !watch.has_restored(&same, &content));
         if changed || wrote && looks_under_lock {
             // Most loops that write between their locks make progress.
             return self.record_progress(task);
@@ -240,7 +240,11 @@ impl SpinDetector {
                 (true, false) => self.end_trial(),
             },
             // A task that waits in the middle of its iteration would keep others from the lock.
-            _ if circles && watch.held.is_empty() && !self.progressing.contains(&key) => {
+            _ if circles
+                && watch.held.is_empty()
+                && watch.holds_no_word(&content)
+                && !self.progressing.contains(&key) =>
+            {
                 watch.stalled = true;
                 self.count += 1;
                 self.counts |= wrote;

@@ -400,7 +400,7 @@ fn compare_with_every_state(generate: fn(u64) -> Program, count: usize) -> (u32,
             complete[0] += 1;
             most = most.max(executions);
             assert_eq!(shown(found), expected, "{seed} by dpor: {program:#?}");
-        }
+        } else { println!("INC {seed} {executions} {} tasks {:?}", program.tasks.len(), program.code.iter().map(|c| c.iter().map(|c| format!("{c:?}").replace("None","").replace("Register","r")).collect::<Vec<_>>().join("; ")).collect::<Vec<_>>()); }
         let mut dfs = Dfs::new(None);
         let found = within(&program, &mut dfs, 2_000);
         if dfs.coverage() == whole {

@@ -40,7 +40,7 @@ pub(super) struct Visit {
 
 /// How often a task was at a site that locks.
 #[derive(Debug, Clone, Copy)]
-struct LockSite {
+pub(super) struct LockSite {
     key: u64,
     visits: u32,
     /// The visit from which on its states are compared.
@@ -71,8 +71,10 @@ pub(super) struct Watch {
     pub(super) visits: Vec<Visit>,
     /// What it read since then, in order.
     pub(super) reads: Vec<Read>,
-    /// The changes since then that it may take back, in order.
+    /// The last changes since then, which it may take back, in order.
     pub(super) changes: Vec<Change>,
+    /// The first change of each object since its first remembered visit.
+    pub(super) first_changes: Vec<Change>,
     /// The number of these changes when it was last at a site where it might spin.
     pub(super) changes_at_site: usize,
     /// While its steps find what those of its last iteration found: the index of the next of these
@@ -154,7 +156,17 @@ impl Watch {
     /// Records that the task changes an object; false if it has changed too much to take it back.
     pub(super) fn record_change(&mut self, object: u64, before: u64) -> bool {
         if self.changes.len() == CHANGES {
-            return false;
+            let gone = CHANGES / 2;
+            self.visits.retain(|visit| visit.changes >= gone);
+            if self.changes_at_site < gone || self.visits.is_empty() {
+                return false;
+            }
+            self.changes.drain(..gone);
+            self.visits.iter_mut().for_each(|visit| visit.changes -= gone);
+            self.changes_at_site -= gone;
+        }
+        if !self.first_changes.iter().any(|change| change.object == object) {
+            self.first_changes.push(Change { object, before });
         }
         self.changes.push(Change { object, before });
         self.record_read(object | RESTORED, before);
@@ -168,6 +180,12 @@ impl Watch {
             changes[..at].iter().any(|earlier| earlier.object == change.object)
                 || content(change.object) == change.before
         })
+    }
+
+    /// Whether all words that the task changes in its loop have their contents from before: none of
+    /// them is a lock that the task holds.
+    pub(super) fn holds_no_word(&self, content: impl Fn(u64) -> u64) -> bool {
+        self.first_changes.iter().all(|change| content(change.object) == change.before)
     }
 
     /// Whether the task changes the object in its loop, and changes it back.
@@ -206,6 +224,7 @@ impl Watch {
     pub(super) fn forget(&mut self) -> Vec<Visit> {
         self.reads.clear();
         self.changes.clear();
+        self.first_changes.clear();
         self.awaited.clear();
         self.held.clear();
         (self.circles, self.read_clock) = (false, false);
