@@ -622,7 +622,8 @@ impl Machine<'_> {
             Operation::Read | Operation::Await => Effect::Read,
             Operation::Write | Operation::Update if same => Effect::Read,
             Operation::Write | Operation::Update => {
-                Effect::Replaced { object: next.object, before: found }
+                let after = self.content(next.object);
+                Effect::Replaced { object: next.object, before: found, after }
             }
             Operation::TryLock if same => Effect::Tried(next.object),
             Operation::TryLock => Effect::Acquired { lock: next.object, tried: true },

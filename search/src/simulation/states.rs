@@ -62,7 +62,9 @@ impl States {
             let mut more = false;
             for (number, (variables, ending, next)) in self.all.iter().enumerate() {
                 let on = ending.is_some()
-                    || next.iter().any(|&at| leads_on[at] || shown(&self.all[at].0) != shown(variables));
+                    || next
+                        .iter()
+                        .any(|&at| leads_on[at] || shown(&self.all[at].0) != shown(variables));
                 more |= on && !std::mem::replace(&mut leads_on[number], on);
             }
             if !more {

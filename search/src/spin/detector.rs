@@ -210,7 +210,7 @@ impl SpinDetector {
         }
         let wrote = same.is_some_and(|same| same.writes != watch.writes);
         let looks_under_lock = watch.awaited.iter().any(|read| read & (CONTENTS | RESTORED) != 0);
-        let changed = same.is_some_and(|same| !watch.has_restored(&same, &content));
+        let changed = same.is_some_and(|same| !watch.has_restored(&same, content));
         if changed || wrote && looks_under_lock {
             // Most loops that write between their locks make progress.
             return self.record_progress(task);
@@ -226,8 +226,7 @@ impl SpinDetector {
         let vague = watch.is_vague(self.blind);
         let circles = same.is_some_and(|same| if vague { same.undisturbed } else { same.current });
         let (since, changes, writes) = (watch.reads.len(), watch.changes.len(), watch.writes);
-        let visit =
-            Visit { key, state, since, current: true, undisturbed: true, changes, writes };
+        let visit = Visit { key, state, since, current: true, undisturbed: true, changes, writes };
         watch.record_visit(known, visit);
         watch.retraced = same.map(|same| same.since);
         watch.at = Some(key);
@@ -242,7 +241,7 @@ impl SpinDetector {
             // A task that waits in the middle of its iteration would keep others from the lock.
             _ if circles
                 && watch.held.is_empty()
-                && watch.holds_no_word(&content)
+                && watch.holds_no_word()
                 && !self.progressing.contains(&key) =>
             {
                 watch.stalled = true;
@@ -330,9 +329,9 @@ impl SpinDetector {
                     let held = own.held.iter().rposition(|&held| held == lock);
                     held.map(|at| own.held.remove(at)).is_none()
                 }
-                Effect::Replaced { object, before } => {
+                Effect::Replaced { object, before, after } => {
                     self.restores = true;
-                    !own.record_change(object, before)
+                    !own.record_change(object, before, after)
                 }
                 Effect::Changed => true,
             };

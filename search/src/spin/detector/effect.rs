@@ -18,12 +18,14 @@ pub enum Effect {
     },
     /// The step released the lock.
     Released(u64),
-    /// The step changed the object, whose content was this before (a hash).
+    /// The step changed the object.
     Replaced {
         /// The object.
         object: u64,
         /// A hash of its content before the step.
         before: u64,
+        /// A hash of its content after the step.
+        after: u64,
     },
     /// The objects may have changed.
     Changed,

@@ -400,7 +400,7 @@ fn compare_with_every_state(generate: fn(u64) -> Program, count: usize) -> (u32,
             complete[0] += 1;
             most = most.max(executions);
             assert_eq!(shown(found), expected, "{seed} by dpor: {program:#?}");
-        } else { println!("INC {seed} {executions} {} tasks {:?}", program.tasks.len(), program.code.iter().map(|c| c.iter().map(|c| format!("{c:?}").replace("None","").replace("Register","r")).collect::<Vec<_>>().join("; ")).collect::<Vec<_>>()); }
+        }
         let mut dfs = Dfs::new(None);
         let found = within(&program, &mut dfs, 2_000);
         if dfs.coverage() == whole {
@@ -417,7 +417,9 @@ fn compare_with_every_state(generate: fn(u64) -> Program, count: usize) -> (u32,
 #[test]
 fn executions_of_one_class_agree_on_which_loops_wait() {
     let mut walks = 0;
-    for program in (0..SEEDS).flat_map(|seed| [generate(seed), generate_locked(seed), generate_with_words(seed)]) {
+    for program in (0..SEEDS)
+        .flat_map(|seed| [generate(seed), generate_locked(seed), generate_with_words(seed)])
+    {
         let mut dpor = Dpor::new();
         let mut classes = BTreeSet::new();
         for number in 1..=3_000 {

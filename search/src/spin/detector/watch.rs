@@ -64,6 +64,16 @@ pub(super) struct Change {
     before: u64,
 }
 
+/// An object that a task changed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Word {
+    object: u64,
+    /// A hash of the content before the first change.
+    before: u64,
+    /// A hash of the content after the last change.
+    after: u64,
+}
+
 /// The state of the detector for one task.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Watch {
@@ -73,8 +83,8 @@ pub(super) struct Watch {
     pub(super) reads: Vec<Read>,
     /// The last changes since then, which it may take back, in order.
     pub(super) changes: Vec<Change>,
-    /// The first change of each object since its first remembered visit.
-    pub(super) first_changes: Vec<Change>,
+    /// The objects that it changed since its first remembered visit.
+    pub(super) words: Vec<Word>,
     /// The number of these changes when it was last at a site where it might spin.
     pub(super) changes_at_site: usize,
     /// While its steps find what those of its last iteration found: the index of the next of these
@@ -154,7 +164,7 @@ impl Watch {
     }
 
     /// Records that the task changes an object; false if it has changed too much to take it back.
-    pub(super) fn record_change(&mut self, object: u64, before: u64) -> bool {
+    pub(super) fn record_change(&mut self, object: u64, before: u64, after: u64) -> bool {
         if self.changes.len() == CHANGES {
             let gone = CHANGES / 2;
             self.visits.retain(|visit| visit.changes >= gone);
@@ -165,8 +175,9 @@ impl Watch {
             self.visits.iter_mut().for_each(|visit| visit.changes -= gone);
             self.changes_at_site -= gone;
         }
-        if !self.first_changes.iter().any(|change| change.object == object) {
-            self.first_changes.push(Change { object, before });
+        match self.words.iter_mut().find(|word| word.object == object) {
+            Some(word) => word.after = after,
+            None => self.words.push(Word { object, before, after }),
         }
         self.changes.push(Change { object, before });
         self.record_read(object | RESTORED, before);
@@ -182,10 +193,10 @@ impl Watch {
         })
     }
 
-    /// Whether all words that the task changes in its loop have their contents from before: none of
-    /// them is a lock that the task holds.
-    pub(super) fn holds_no_word(&self, content: impl Fn(u64) -> u64) -> bool {
-        self.first_changes.iter().all(|change| content(change.object) == change.before)
+    /// Whether the task left all words that it changes in its loop with their contents from before: none
+    /// of them is a lock that it holds.
+    pub(super) fn holds_no_word(&self) -> bool {
+        self.words.iter().all(|word| word.before == word.after)
     }
 
     /// Whether the task changes the object in its loop, and changes it back.
@@ -224,7 +235,7 @@ impl Watch {
     pub(super) fn forget(&mut self) -> Vec<Visit> {
         self.reads.clear();
         self.changes.clear();
-        self.first_changes.clear();
+        self.words.clear();
         self.awaited.clear();
         self.held.clear();
         (self.circles, self.read_clock) = (false, false);
