@@ -16,6 +16,7 @@ use crate::memory::shared_views;
 use crate::state::task::Task;
 use crate::state::world::world;
 use crate::steps::identity;
+use crate::sys::raw;
 use traces::Operation;
 use traces::points;
 
@@ -145,6 +146,31 @@ pub(crate) fn own_object(task: &Task) -> u64 {
     let mut own = None;
     each_object(task, |object| own = own.or(Some(object.address)));
     own.unwrap_or(0)
+}
+
+/// The only object of an access by the task's pending operation, if it has one, with its content.
+pub(crate) fn only_object(task: &Task) -> Option<(u64, u64)> {
+    let (mut own, mut others) = (None, false);
+    each_object(task, |object| {
+        others |= own.is_some();
+        own = own.or(Some(object.address));
+    });
+    let own = own.filter(|_| !others)?;
+    Some((own, content(own)?))
+}
+
+/// The bytes of the atom at this address; none if its memory is not mapped.
+pub(crate) fn content(atom: u64) -> Option<u64> {
+    let (word, first) = (atom & !7, (atom & 7) as u32);
+    let mut bytes = [0; 8];
+    if !raw::read(word, &mut bytes) {
+        return None;
+    }
+    let later = u32::from(learned_points::splits(identity::of(word))) & !((2 << first) - 1);
+    let end = if later == 0 { 8 } else { later.trailing_zeros() };
+    let content = u64::from_le_bytes(bytes) >> (8 * first);
+    let bits = 8 * (end - first);
+    Some(if bits == 64 { content } else { content & ((1 << bits) - 1) })
 }
 
 /// The identity of the object of a task's pending operation, and whether there are further objects.

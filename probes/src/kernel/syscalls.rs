@@ -98,7 +98,11 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
     let error = |code: i32| -i64::from(code);
     if !matches!(
         number,
-        libc::SYS_sched_yield | libc::SYS_nanosleep | libc::SYS_clock_nanosleep | libc::SYS_gettid
+        libc::SYS_sched_yield
+            | libc::SYS_nanosleep
+            | libc::SYS_clock_nanosleep
+            | libc::SYS_gettid
+            | libc::SYS_futex
     ) {
         stall::makes_progress();
     }

@@ -84,6 +84,7 @@ const NO_TASK: PendingOperation = PendingOperation {
     prefers_writers: false,
     cancellable: false,
     awaited_objects: Objects::NONE,
+    restored_objects: Objects::NONE,
     awaits_unknown: false,
     may_satisfy: false,
     may_break: false,
@@ -104,10 +105,14 @@ fn next(world: &World, number: u16) -> PendingOperation {
     let mutex = gate.mutex();
     let stalls = root().stalls.borrow();
     let mut awaits_unknown = false;
-    let mut awaited_objects = Objects::NONE;
+    let (mut awaited_objects, mut restored_objects) = (Objects::NONE, Objects::NONE);
     if stalls.is_active() {
         match stalls.awaited_objects(TaskId(number)) {
-            Some(objects) => awaited_objects = objects.map(identity::of).collect(),
+            Some(objects) => {
+                let identities = objects.map(|(object, restores)| (identity::of(object), restores));
+                (awaited_objects, restored_objects) =
+                    search::reduction::pending::split_awaited(identities);
+            }
             None => awaits_unknown = true,
         }
     }
@@ -144,6 +149,7 @@ fn next(world: &World, number: u16) -> PendingOperation {
             && !task.not_due.get(),
         not_due: task.not_due.get(),
         awaited_objects,
+        restored_objects,
         further_objects: if has_further { further_objects(task, timed) } else { Objects::NONE },
         // No reduction knows all the objects of a wait on more than two futexes. A file lock is
         // identified by its descriptor, and two descriptors may refer to the same file.

@@ -10,10 +10,11 @@ use crate::state::end::End;
 use crate::state::locks;
 use crate::state::outcome;
 use crate::state::root::root;
-use crate::state::task::{Lifecycle, Task};
+use crate::state::task::{Gate, Lifecycle, Task};
 use crate::state::world::{World, world};
 use crate::steps::record;
 use crate::sys::interpose::{ARGUMENTS, PROGRAM_CALL, RAX, STORED};
+use search::reduction::events::mix;
 use search::spin::repeated_reads::RepeatedReads;
 use search::spin::{Effect, SpinDetector, Verdict};
 use std::cell::Cell;
@@ -24,13 +25,21 @@ use traces::{FailureKind, Operation, TaskId};
 /// loop seldom changes.
 const COMPARED: u64 = 16 << 10;
 
+/// What a step accesses, before the step.
+#[derive(Debug, Clone, Copy)]
+enum Before {
+    /// One object, and its content.
+    Object(u64, u64),
+    /// The memory at this address.
+    Memory(u64, [u64; 2]),
+}
+
 /// The current step.
 struct Step {
     task: Cell<u16>,
     effect: Cell<Option<Effect>>,
-    /// The memory at the operation's address before the step, if comparing it will show whether the
-    /// step changed anything.
-    before: Cell<Option<(u64, [u64; 2])>>,
+    /// What the operation accesses, before the step, if comparing it will show what the step changed.
+    before: Cell<Option<Before>>,
     /// Whether the task saw something that differs each time (such as the clock), or acted outside
     /// the program.
     makes_progress: Cell<bool>,
@@ -73,7 +82,7 @@ pub(crate) struct Saved {
     task: u16,
     effect: Option<Effect>,
     objects: Vec<u64>,
-    before: Option<(u64, [u64; 2])>,
+    before: Option<Before>,
     makes_progress: bool,
     reads_clock: bool,
     /// None if they are as at the beginning of an execution.
@@ -136,17 +145,27 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
     let finds = STEP.finds_polls.get();
     if let Some(effect) = STEP.effect.take() {
         let task = TaskId(STEP.task.get());
+        let content = |object| atoms::content(object).unwrap_or(0);
         let effect = match STEP.before.take() {
-            Some((address, before)) if peek(address) == before => Effect::Read,
+            Some(Before::Memory(address, before)) if peek(address) == before => Effect::Read,
+            Some(Before::Object(object, before)) => match content(object) {
+                after if after == before => Effect::Read,
+                after => Effect::Replaced { object, before, after },
+            },
             _ => effect,
         };
         let (makes_progress, reads_clock) = (STEP.makes_progress.get(), STEP.reads_clock.get());
         let objects = root().step_objects.borrow();
+        // The step did not change what it read.
+        let found = match effect {
+            Effect::Read => objects.iter().fold(0, |hash, &object| mix(hash ^ content(object))),
+            _ => 0,
+        };
         let record = |detector: &mut SpinDetector| {
             if makes_progress {
                 detector.record_progress(task);
             }
-            detector.record_step(task, effect, &objects);
+            detector.record_step(task, effect, &objects, found);
             if reads_clock {
                 detector.record_clock(task);
             }
@@ -160,19 +179,22 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
     }
     let task = world.task();
     let operation = task.operation.get();
-    if SpinDetector::may_spin_at(operation) && task.life() == Lifecycle::Alive {
+    // A wait for a futex without a time limit ends only when the task is woken.
+    let may_wait = operation != Operation::FutexWoken || task.gate() == Gate::Open;
+    if SpinDetector::may_spin_at(operation) && may_wait && task.life() == Lifecycle::Alive {
         let number = TaskId(world.current.get());
         let (object, site) = (atoms::own_object(task), task.site.get());
         // Both detectors may ask for it.
         let mut known = None;
         let mut state = || *known.get_or_insert_with(|| state(task));
-        stalls.arrive(number, operation, object, site, &mut state);
+        let content = |object| atoms::content(object).unwrap_or(0);
+        stalls.arrive(number, operation, object, site, &mut state, content);
         if stalls.may_count_iterations() {
             access::note_gap(InstrumentationGap::Counts);
         }
         if finds {
             let mut finder = root().poll_finder.borrow();
-            finder.arrive(number, operation, object, site, state);
+            finder.arrive(number, operation, object, site, state, content);
             if finder.found_lock_poll() {
                 root().learned.borrow().find_lock_poll();
                 STEP.finds_polls.set(false);
@@ -279,6 +301,9 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     let would_succeed = || locks::would_succeed(operation, address).unwrap_or(true);
     let unless = |succeeds: bool| if succeeds { changed } else { looked };
     STEP.before.set(None);
+    let is_found =
+        STEP.finds_polls.get() && root().poll_finder.borrow().has_known_sites(TaskId(number));
+    let is_watched = is_found || stalls.has_known_sites(TaskId(number));
     let effect = match operation {
         O::Yield | O::Sleep | O::TestCancel => Effect::None,
         O::Read | O::Await => {
@@ -287,12 +312,15 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
             }
             looked
         }
-        O::Update => {
-            if stalls.is_at_known_site(TaskId(number)) {
-                STEP.before.set(Some((address, peek(address))));
+        O::Write | O::Update if is_watched => {
+            let object = atoms::only_object(task);
+            STEP.before.set(object.map(|(object, content)| Before::Object(object, content)));
+            if object.is_none() && stalls.is_at_known_site(TaskId(number)) {
+                STEP.before.set(Some(Before::Memory(address, peek(address))));
             }
             changed
         }
+        O::Write | O::Update => changed,
         // A handler or a cancellation runs instead of the operation.
         _ if task.alerts.get() != 0 => changed,
         O::SemTryWait | O::SemTimedWait => unless(would_succeed()),
@@ -308,6 +336,19 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
             Effect::Acquired { lock: object, tried: false }
         }
         O::Unlock | O::RwUnlock | O::SpinUnlock => Effect::Released(object),
+        O::Wait if locks::mutex::would_release(task.gate().mutex(), world.tid(number)) => {
+            Effect::Released(task.gate().mutex())
+        }
+        // The time limit of the wait passes.
+        O::TimedWake if !task.woken.get() && task.gate().mutex() != 0 => {
+            Effect::Acquired { lock: task.gate().mutex(), tried: false }
+        }
+        // An attempt to take a lock with priority inheritance changes the futex.
+        O::FutexWait => {
+            STEP.before.set(Some(Before::Memory(address, peek(address))));
+            changed
+        }
+        O::FutexWoken if !task.woken.get() => Effect::None,
         _ => {
             objects.push(task.gate().mutex());
             Effect::Changed
@@ -315,9 +356,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     };
     STEP.task.set(number);
     STEP.effect.set(Some(effect));
-    let is_found =
-        STEP.finds_polls.get() && root().poll_finder.borrow().has_known_sites(TaskId(number));
-    access::watch(is_found || stalls.has_known_sites(TaskId(number)));
+    access::watch(is_watched);
 }
 
 /// Only tasks that wait in spin loops are left: returns the one that runs through its loop once
@@ -327,7 +366,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
 pub(crate) fn pick_spinner(world: &World, enabled: impl Fn(&World, &Task) -> bool) -> Option<u16> {
     let next_operation = |task: TaskId| {
         let task = &world.tasks[task.index()];
-        enabled(world, task).then(|| task.operation.get())
+        enabled(world, task).then(|| (task.operation.get(), atoms::own_object(task)))
     };
     let mut stalls = root().stalls.borrow();
     let tried = stalls.is_in_trial();
@@ -375,8 +414,11 @@ fn livelock(world: &World, members: &[u16]) -> End {
 
 /// Whether the task waits in a spin loop for another task to change something.
 pub(crate) fn is_stalled(stalls: &SpinDetector, number: u16, task: &Task) -> bool {
-    // A signal handler or a cancellation may be due instead.
-    stalls.is_spinning(TaskId(number)) && SpinDetector::may_spin_at(task.operation.get())
+    // A signal handler or a cancellation may be due instead, and the wait may have ended.
+    let operation = task.operation.get();
+    let is_woken = matches!(operation, Operation::TimedWake | Operation::FutexWoken);
+    let is_woken = is_woken && task.woken.get();
+    stalls.is_spinning(TaskId(number)) && SpinDetector::may_spin_at(operation) && !is_woken
 }
 
 /// Whether the task with this number waits in a spin loop, for descriptions of tasks.

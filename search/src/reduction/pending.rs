@@ -86,6 +86,15 @@ pub fn put_main_last(tasks: &mut [PendingOperation]) {
     }
 }
 
+/// Divides the objects that a task awaits, each with whether its loop changes it for a while, into
+/// those that it only reads and those that it changes.
+#[must_use]
+pub fn split_awaited(objects: impl Iterator<Item = (u64, bool)>) -> (Objects<3>, Objects<1>) {
+    let (restored, read): (Vec<_>, Vec<_>) = objects.partition(|&(_, restores)| restores);
+    let object = |(object, _)| object;
+    (read.into_iter().map(object).collect(), restored.into_iter().map(object).collect())
+}
+
 impl PendingOperation {
     /// An enabled task that is about to execute `operation` on `object`.
     #[must_use]
@@ -116,14 +125,6 @@ impl PendingOperation {
             writes_condition: false,
             harness: Harness::None,
         }
-    }
-
-    /// Sets what the task awaits: objects, and whether its loop changes them itself for a while.
-    pub fn set_awaited(&mut self, objects: impl Iterator<Item = (u64, bool)>) {
-        let (restored, read): (Vec<_>, Vec<_>) = objects.partition(|&(_, restores)| restores);
-        let object = |(object, _)| object;
-        (self.awaited_objects, self.restored_objects) =
-            (read.into_iter().map(object).collect(), restored.into_iter().map(object).collect());
     }
 
     /// Whether the effect of the operation depends on state that these fields do not contain: which

@@ -6,7 +6,7 @@
 
 use crate::reduction::events::Event;
 use crate::reduction::events::mix;
-use crate::reduction::pending::put_main_last;
+use crate::reduction::pending::{put_main_last, split_awaited};
 use crate::spin::repeated_reads::RepeatedReads;
 use crate::spin::{Effect, SpinDetector, Verdict};
 use crate::time::{self, Candidate, Clocks, Moment, MutexWaiter, Slack};
@@ -708,7 +708,9 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         for next in tasks.iter_mut().filter(|_| stalls.is_active()) {
             next.enabled &= !is_blocked(&stalls, next);
             match stalls.awaited_objects(next.task) {
-                Some(objects) => next.set_awaited(objects),
+                Some(objects) => {
+                    (next.awaited_objects, next.restored_objects) = split_awaited(objects);
+                }
                 None => next.awaits_unknown = true,
             }
         }

@@ -434,7 +434,7 @@ impl SpinDetector {
     pub fn verdict(&mut self, pending: impl Fn(TaskId) -> Option<(Operation, u64)>) -> Verdict {
         if let Some(Trial { task, .. }) = self.trial {
             let changes_nothing = match pending(task) {
-                Some((Operation::Read, _)) => true,
+                Some((Operation::Read | Operation::FutexWait, _)) => true,
                 Some((Operation::Write | Operation::Update, object))
                     if self.restores_in_loop(task, object) =>
                 {
