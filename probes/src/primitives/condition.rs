@@ -12,7 +12,7 @@ use crate::state::clock;
 use crate::state::task::Gate;
 use crate::state::world::{World, on_fiber, world};
 use crate::steps::record;
-use crate::sys::interpose::{interpose, site};
+use crate::sys::interpose::{PROGRAM_CALL, interpose, site};
 use crate::sys::real::Lazy;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -24,7 +24,10 @@ pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, si
     {
         return libc::EINVAL;
     }
-    cancel::point(Operation::Wait, condition, site, Gate::Releasing(mutex));
+    // The end of the wait belongs to the same call of the program.
+    PROGRAM_CALL.keep_during(|| {
+        cancel::point(Operation::Wait, condition, site, Gate::Releasing(mutex));
+    });
     // A cancelled wait ends with the mutex still locked.
     cancel::act_if_due();
     check(condition, mutex, site);

@@ -9,6 +9,7 @@ use crate::state::task::Interrupted;
 use crate::state::task::{Gate, Task};
 use crate::state::world::world;
 use crate::steps::record;
+use crate::sys::interpose::PROGRAM_CALL;
 use traces::Operation;
 
 /// A futex system call, with the kernel's arguments and result.
@@ -115,7 +116,8 @@ fn wait(
     if bits as u32 == 0 {
         return -i64::from(libc::EINVAL);
     }
-    point(Operation::FutexWait, address, site, Gate::Open);
+    // The end of the wait belongs to the same call of the program.
+    PROGRAM_CALL.keep_during(|| point(Operation::FutexWait, address, site, Gate::Open));
     if word(address) != expected as u32 {
         record::value(libc::EAGAIN as u64);
         return -i64::from(libc::EAGAIN);
