@@ -53,7 +53,7 @@ pub(crate) fn no_step(access: &Access, counts: bool) {
     // The state of a task in a spin loop with steps does not include what it writes elsewhere.
     if POINTS.watched.get() && !is_on_own_stack(access) {
         if access.writes {
-            crate::schedule::stall::record_write();
+            crate::schedule::stall::record_write(access.address, access.size);
         } else {
             crate::schedule::stall::record_read(access.address, access.size);
         }

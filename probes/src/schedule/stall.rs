@@ -14,6 +14,7 @@ use crate::state::task::{Gate, Lifecycle, Task};
 use crate::state::world::{World, world};
 use crate::steps::record;
 use crate::sys::interpose::{ARGUMENTS, PROGRAM_CALL, RAX, STORED};
+use crate::sys::raw;
 use search::reduction::events::mix;
 use search::spin::repeated_reads::RepeatedReads;
 use search::spin::{Effect, SpinDetector, Verdict};
@@ -145,7 +146,7 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
     let finds = STEP.finds_polls.get();
     if let Some(effect) = STEP.effect.take() {
         let task = TaskId(STEP.task.get());
-        let content = |object| atoms::content(object).unwrap_or(0);
+        let content = |object| content(object).unwrap_or(0);
         let effect = match STEP.before.take() {
             Some(Before::Memory(address, before)) if peek(address) == before => Effect::Read,
             Some(Before::Object(object, before)) => match content(object) {
@@ -187,7 +188,7 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
         // Both detectors may ask for it.
         let mut known = None;
         let mut state = || *known.get_or_insert_with(|| state(task));
-        let content = |object| atoms::content(object).unwrap_or(0);
+        let content = |object| content(object).unwrap_or(0);
         stalls.arrive(number, operation, object, site, &mut state, content);
         if stalls.may_count_iterations() {
             access::note_gap(InstrumentationGap::Counts);
@@ -221,13 +222,33 @@ pub(crate) fn record_read(address: u64, size: u64) {
     }
 }
 
-/// The running task writes, outside a step, to memory that is not part of its state.
-pub(crate) fn record_write() {
+/// The running task is about to write, outside a step, to memory that is not part of its state.
+pub(crate) fn record_write(address: u64, size: u64) {
     let (root, task) = (root(), TaskId(world().current.get()));
-    root.stalls.borrow().record_write(task);
-    if STEP.finds_polls.get() {
-        root.poll_finder.borrow().record_write(task);
+    let mut stalls = root.stalls.borrow();
+    let words = (address & !7..address + size).step_by(8).take(MOST_WORDS);
+    for word in words {
+        stalls.record_write(task, word | WORD, || content(word | WORD));
+        if STEP.finds_polls.get() {
+            root.poll_finder.borrow().record_write(task, word | WORD, || content(word | WORD));
+        }
     }
+}
+
+/// The most words of a write that are passed on: more than the detector remembers, so that it takes a
+/// longer write for one that is not taken back.
+const MOST_WORDS: usize = 20;
+
+/// Marks the address of a whole word among the objects, which are atoms otherwise.
+const WORD: u64 = 1 << 61;
+
+/// What the program's memory holds in an object; none if it is not mapped.
+fn content(object: u64) -> Option<u64> {
+    if object & WORD == 0 {
+        return atoms::content(object);
+    }
+    let mut bytes = [0; 8];
+    raw::read(object & !WORD, &mut bytes).then(|| u64::from_le_bytes(bytes))
 }
 
 /// A hash of the state from which the running task, which has just parked, continues: its registers

@@ -208,10 +208,11 @@ impl SpinDetector {
             watch.awaited.sort_unstable();
             watch.awaited.dedup();
         }
-        let wrote = same.is_some_and(|same| same.writes != watch.writes);
+        let has_restored =
+            |is_private| same.is_none_or(|same| watch.has_restored(&same, is_private, &content));
+        let wrote = same.is_some_and(|same| same.writes != watch.writes) || !has_restored(true);
         let looks_under_lock = watch.awaited.iter().any(|read| read & (CONTENTS | RESTORED) != 0);
-        let changed = same.is_some_and(|same| !watch.has_restored(&same, content));
-        if changed || wrote && looks_under_lock {
+        if !has_restored(false) || wrote && looks_under_lock {
             // Most loops that write between their locks make progress.
             return self.record_progress(task);
         }
@@ -278,10 +279,16 @@ impl SpinDetector {
         self.tasks.get(task.index()).is_some_and(|watch| !watch.visits.is_empty())
     }
 
-    /// The task writes, outside a step, to memory that is not part of its state.
-    pub fn record_write(&mut self, task: TaskId) {
+    /// The task is about to write, outside a step, to memory that is not part of its state. `before`
+    /// returns a hash of the object's content, if it can be read.
+    pub fn record_write(
+        &mut self,
+        task: TaskId,
+        object: u64,
+        before: impl FnOnce() -> Option<u64>,
+    ) {
         if let Some(watch) = self.tasks.get_mut(task.index()) {
-            watch.writes = watch.writes.wrapping_add(1);
+            watch.record_write(object, before);
         }
     }
 

@@ -62,6 +62,8 @@ pub(super) struct Change {
     object: u64,
     /// A hash of the content before the change.
     before: u64,
+    /// Whether no other task observes the object, and the change is no step.
+    is_private: bool,
 }
 
 /// An object that a task changed.
@@ -92,7 +94,7 @@ pub(super) struct Watch {
     pub(super) retraced: Option<usize>,
     /// The objects that it read since it was last at its current site.
     pub(super) awaited: Vec<u64>,
-    /// The number of its writes to memory that is not part of its state and that no other task
+    /// The number of further writes to memory that is not part of its state and that no other task
     /// observes.
     pub(super) writes: u32,
     /// Its current site, if it may spin there.
@@ -165,32 +167,63 @@ impl Watch {
 
     /// Records that the task changes an object; false if it has changed too much to take it back.
     pub(super) fn record_change(&mut self, object: u64, before: u64, after: u64) -> bool {
-        if self.changes.len() == CHANGES {
-            let gone = CHANGES / 2;
-            self.visits.retain(|visit| visit.changes >= gone);
-            if self.changes_at_site < gone || self.visits.is_empty() {
-                return false;
-            }
-            self.changes.drain(..gone);
-            self.visits.iter_mut().for_each(|visit| visit.changes -= gone);
-            self.changes_at_site -= gone;
+        if !self.has_room_for_change() {
+            return false;
         }
         match self.words.iter_mut().find(|word| word.object == object) {
             Some(word) => word.after = after,
             None => self.words.push(Word { object, before, after }),
         }
-        self.changes.push(Change { object, before });
+        self.changes.push(Change { object, before, is_private: false });
         self.record_read(object | RESTORED, before);
         true
     }
 
-    /// Whether all objects that the task has changed since the visit have their contents of then.
-    pub(super) fn has_restored(&self, visit: &Visit, content: impl Fn(u64) -> u64) -> bool {
+    /// Records that the task changes, outside a step, an object that no other task observes. `before`
+    /// returns its content, if it can be read.
+    pub(super) fn record_write(&mut self, object: u64, before: impl FnOnce() -> Option<u64>) {
+        let recent = &self.changes[self.changes_at_site..];
+        if recent.iter().any(|change| change.is_private && change.object == object) {
+            return;
+        }
+        match before() {
+            Some(before) if self.has_room_for_change() => {
+                self.changes.push(Change { object, before, is_private: true });
+            }
+            _ => self.writes = self.writes.wrapping_add(1),
+        }
+    }
+
+    /// Forgets the oldest changes if there are too many; false if they do not suffice then.
+    fn has_room_for_change(&mut self) -> bool {
+        if self.changes.len() == CHANGES {
+            let gone = CHANGES / 2;
+            if self.changes_at_site < gone {
+                return false;
+            }
+            self.visits.retain(|visit| visit.changes >= gone);
+            self.changes.drain(..gone);
+            self.visits.iter_mut().for_each(|visit| visit.changes -= gone);
+            self.changes_at_site -= gone;
+        }
+        !self.visits.is_empty()
+    }
+
+    /// Whether all objects that the task has changed since the visit, privately or as steps, have their
+    /// contents of then.
+    pub(super) fn has_restored(
+        &self,
+        visit: &Visit,
+        is_private: bool,
+        content: impl Fn(u64) -> u64,
+    ) -> bool {
         let changes = &self.changes[visit.changes..];
-        changes.iter().enumerate().all(|(at, change)| {
-            changes[..at].iter().any(|earlier| earlier.object == change.object)
-                || content(change.object) == change.before
-        })
+        changes.iter().enumerate().filter(|(_, change)| change.is_private == is_private).all(
+            |(at, change)| {
+                changes[..at].iter().any(|earlier| earlier.object == change.object)
+                    || content(change.object) == change.before
+            },
+        )
     }
 
     /// Whether the task left all words that it changes in its loop with their contents from before: none
@@ -206,7 +239,8 @@ impl Watch {
 
     /// The objects that the task has changed since it was last at a site where it might spin.
     pub(super) fn outstanding(&self) -> Vec<u64> {
-        self.changes[self.changes_at_site..].iter().map(|change| change.object).collect()
+        let changes = self.changes[self.changes_at_site..].iter();
+        changes.filter(|change| !change.is_private).map(|change| change.object).collect()
     }
 
     /// The objects read since the visit.
