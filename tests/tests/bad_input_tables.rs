@@ -148,4 +148,5 @@ macro_rules! tables {
     };
 }
 
-tables! { machine command_line configuration programs requests predicates resumed traces debugger }
+tables! { machine command_line configuration programs requests predicates conditions resumed traces debugger debugger_commands misuse
+library_states outcomes }

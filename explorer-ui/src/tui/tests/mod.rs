@@ -1,6 +1,7 @@
 //! Tests of the model with sequences of keys.
 
 mod layout;
+mod messages;
 mod screens;
 
 use crate::report::samples;

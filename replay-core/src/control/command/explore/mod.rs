@@ -6,6 +6,7 @@ pub mod pieces;
 mod report;
 mod round;
 mod state_file;
+mod wording;
 mod workers;
 
 use super::execution::{Outcome, PROGRESS_EVERY, plan, reset_name, run_single, single_job};

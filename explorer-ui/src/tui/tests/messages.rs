@@ -1,0 +1,228 @@
+//! The messages of commands that need a certain state: what a sequence of commands, typed texts and events
+//! leaves in the footer.
+
+use super::{half_way, keys, model, new_model, screen};
+use crate::report::samples;
+use crate::report::search::empty_report;
+use crate::tui::commands;
+use crate::tui::model::event::Event;
+use crate::tui::model::mode::Mode;
+use crate::tui::model::{Model, SavedSchedule};
+use crate::tui::update::{opened, update};
+use crate::walk::loaded_trace::LoadedTrace;
+use crate::walk::reply::Reply;
+use crate::walk::search::SearchUpdate;
+use std::sync::Arc;
+use traces::report::Verdict;
+
+/// Presses the first key of a command.
+fn command(model: &mut Model, name: &str) {
+    let one = commands::all().iter().find(|one| one.name == name);
+    let key = one.and_then(|one| one.keys.first()).unwrap_or_else(|| panic!("no command {name}"));
+    keys(model, key);
+}
+
+/// Performs a line of words: commands, `"text"` that is typed with enter behind it, and `+key` for a key.
+fn perform(model: &mut Model, line: &str) {
+    for word in line.split(' ') {
+        if let Some(text) = word.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+            text.chars().for_each(|letter| drop(keys(model, &letter.to_string())));
+            keys(model, "enter");
+        } else if let Some(key) = word.strip_prefix('+') {
+            keys(model, key);
+        } else {
+            command(model, word);
+        }
+    }
+}
+
+/// What the footer says: the message, and what is being run.
+fn said(model: &Model) -> String {
+    let message = model.message.as_ref().map_or("", |message| message.text.as_str());
+    match &model.busy {
+        Some(busy) => format!("{message} [{busy}]").trim().to_owned(),
+        None => message.to_owned(),
+    }
+}
+
+/// A line of the snapshot: what was done, and what the footer says.
+fn after(mut model: Model, line: &str) -> String {
+    perform(&mut model, line);
+    let title = match &model.mode {
+        Mode::Text(title, ..) => format!(" ({title})"),
+        _ => String::new(),
+    };
+    format!("{line}: {}{title}\n", said(&model))
+}
+
+#[test]
+fn sequences_of_commands() {
+    let lines = [
+        "bookmark bookmark",
+        "note \"why\" bookmark",
+        "hide-others hide-task",
+        "pin-task pin-task",
+        "mouse mouse",
+        "explain",
+        "shrink",
+        "first reverse next-of-task reverse",
+        "first reverse go-to \"5\" reverse",
+        "filter \"lock\" filter +backspace +backspace +backspace +backspace +enter",
+        "first search \"lock\" next-match next-match",
+        "last search-back \"lock\" next-match next-match",
+        "until-object \"fork_a\" until-object \"fork_a\"",
+        "watch-expression \"total\"",
+        "watch-expression \"total\" next-change",
+        "watch-expression \"total\" last previous-change",
+        "pane-output pane-earlier",
+        "make-happen +ctrl-u +enter",
+        "explain redraw",
+    ];
+    let all: String =
+        lines.iter().map(|line| after(model(samples::deadlock(), 120, 40), line)).collect();
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn a_schedule_that_cannot_be_run_and_one_without_steps() {
+    let mut all = String::new();
+    for (name, trace, can_run) in [
+        ("cannot be run", samples::deadlock(), Err("the program is gone".to_owned())),
+        ("no steps", samples::empty(), Ok(())),
+    ] {
+        all += &format!("{name}\n");
+        for one in commands::all() {
+            let mut model = new_model(trace.clone(), 120, 40);
+            model.can_run = can_run.clone();
+            opened(&mut model, None);
+            model.message = None;
+            let Some(key) = one.keys.first() else { continue };
+            keys(&mut model, key);
+            if model.message.is_some() {
+                all += &format!("  {:<22} {}\n", one.name, said(&model));
+            }
+        }
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn small_terminals_and_long_schedules() {
+    let mut all = String::new();
+    all += &after(model(samples::deadlock(), 70, 30), "wider");
+    all += &after(model(samples::deadlock(), 70, 6), "pane-locks");
+    let mut long = samples::two_tasks();
+    long.execution.steps = long.execution.steps.repeat(200);
+    all += &after(model(long, 120, 40), "copy-schedule");
+    insta::assert_snapshot!(all);
+    let tiny = screen(&model(samples::deadlock(), 12, 3));
+    assert!(tiny.contains("the terminal"), "{tiny}");
+}
+
+#[test]
+fn answers_of_the_engine() {
+    let loaded = || Arc::new(LoadedTrace::of(samples::assertion()));
+    let passing = || Arc::new(LoadedTrace::of(samples::two_tasks()));
+    let mut all = String::new();
+    let mut note = |name: &str, model: &Model| all += &format!("{name}: {}\n", said(model));
+
+    let mut model = super::model(samples::deadlock(), 120, 40);
+    update(&mut model, Event::Rebuilt);
+    note("the program was rebuilt", &model);
+
+    let mut model = super::model(samples::deadlock(), 120, 40);
+    let what = "from 3 preemptions to 1: proved minimal".to_owned();
+    update(&mut model, Event::Engine(Reply::Shrunk { loaded: loaded(), what }));
+    note("shrunk", &model);
+    command(&mut model, "compare-before");
+    let Mode::Text(title, ..) = &model.mode else { panic!("{:?}", model.mode) };
+    assert_eq!(title, "A is the schedule before shrinking, B after");
+
+    for (name, reached) in [("reached and fails", loaded()), ("reached and passes", passing())] {
+        let mut model = super::model(samples::deadlock(), 120, 40);
+        model.happened = Some("T1@queue.c:9".to_owned());
+        update(&mut model, Event::Engine(Reply::Ran { loaded: reached, cursor: 1 }));
+        note(name, &model);
+    }
+
+    let mut model = super::model(samples::deadlock(), 120, 40);
+    update(&mut model, Event::Engine(Reply::Ran { loaded: passing(), cursor: 1 }));
+    command(&mut model, "compare");
+    let Mode::Text(title, ..) = &model.mode else { panic!("{:?}", model.mode) };
+    assert_eq!(title, "A is the schedule that was opened, B the displayed one");
+    keys(&mut model, "y");
+    note("the copied comparison", &model);
+    keys(&mut model, "esc");
+    command(&mut model, "compare-before");
+    let Mode::Text(title, ..) = &model.mode else { panic!("{:?}", model.mode) };
+    assert_eq!(title, "A is the previous schedule, B the displayed one");
+
+    for both in [true, false] {
+        let mut model = super::model(samples::deadlock(), 120, 40);
+        let reply = Reply::Reversed { loaded: passing(), step: 1, both, wishes: Vec::new() };
+        update(&mut model, Event::Engine(reply));
+        note("reversed", &model);
+    }
+
+    let mut model = new_model(samples::deadlock(), 120, 40);
+    let choices = model.loaded().trace.execution.choices().collect();
+    model.saved = Some(SavedSchedule { choices, cursor: 3 });
+    opened(&mut model, None);
+    note("an edited schedule was saved", &model);
+    command(&mut model, "restore-edited");
+    note("restored", &model);
+
+    let mut model = super::model(samples::data_choice(), 120, 40);
+    perform(&mut model, "go-to \"8\" other-data");
+    note("another outcome", &model);
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn searches_that_run_and_end() {
+    let mut all = String::new();
+    let report = |complete| {
+        let mut report = empty_report(Verdict::Incomplete, "icb", "it was stopped".to_owned());
+        report.complete = complete;
+        Box::new(report)
+    };
+    for (name, complete) in [("stopped", false), ("complete", true)] {
+        let mut model = super::model(samples::deadlock(), 120, 40);
+        perform(&mut model, "first hand-over +enter");
+        let news = |model: &mut Model, update_| {
+            update(model, Event::Engine(Reply::Search { number: 1, update: update_ }));
+        };
+        news(&mut model, SearchUpdate::Progress(half_way(), None, None));
+        command(&mut model, "next-found");
+        all += &format!("{name}, while it runs: {}\n", said(&model));
+        model.message = None;
+        news(&mut model, SearchUpdate::Ended(report(complete)));
+        all += &format!("{name}, at the end: {}\n", said(&model));
+        for name in ["next-found", "resume"] {
+            command(&mut model, name);
+            all += &format!("  {name}: {}\n", said(&model));
+        }
+    }
+    insta::assert_snapshot!(all);
+}
+
+/// The panes of a schedule that passes, at its first step and at its end.
+#[test]
+fn panes_without_a_failure() {
+    let mut all = String::new();
+    for (name, trace) in [("two tasks", samples::two_tasks()), ("no steps", samples::empty())] {
+        for at in ["first", "last"] {
+            for pane in
+                ["output", "causes", "graph", "locks", "findings", "search", "tree", "source"]
+            {
+                let mut model = super::model(trace.clone(), 100, 14);
+                perform(&mut model, &format!("{at} pane-{pane} zoom"));
+                all += &format!("{name}, {at}, {pane}\n");
+                let text = screen(&model);
+                let lines = text.lines().filter(|line| !line.trim().is_empty());
+                lines.for_each(|line| all += &format!("  {line}\n"));
+            }
+        }
+    }
+    insta::assert_snapshot!(all);
+}
