@@ -245,11 +245,7 @@ impl Unpacked {
             }
             let replayed = replay_core::replay(&trace, &self.target, 1, interrupt, observer)?;
             if let Replayed::Diverged { step, what, .. } = replayed {
-                return Ok(Some(format!(
-                    "an execution differs here from that on the machine that started the search, at \
-                     step {step}: {}",
-                    first_sentence(&what)
-                )));
+                return Ok(Some(differs_here(step, &what)));
             }
         }
         Ok(None)
@@ -311,6 +307,23 @@ fn first_sentence(text: &str) -> &str {
     text.split(". Something outside").next().unwrap_or(text)
 }
 
+/// Why this machine cannot run the search: a recorded execution differs.
+fn differs_here(step: u64, what: &str) -> String {
+    format!(
+        "an execution differs here from that on the machine that started the search, at step {step}: {}",
+        first_sentence(what)
+    )
+}
+
+/// Why machines cannot share a search: an execution differs even on this machine.
+fn not_repeated(program: &Path, what: &str) -> String {
+    format!(
+        "{}: an execution cannot be repeated, so that machines cannot share the search: {}",
+        program.display(),
+        first_sentence(what)
+    )
+}
+
 /// Records a few executions, unless the program does not repeat them even on this machine.
 fn record(
     target: &Target,
@@ -328,11 +341,7 @@ fn record(
         match replay_core::replay(&trace, target, 1, interrupt, observer)? {
             Replayed::Same { .. } => recordings.push(trace),
             Replayed::Diverged { what, .. } => {
-                return Err(Error::Target(format!(
-                    "{}: an execution cannot be repeated, so that machines cannot share the search: {}",
-                    target.program.display(),
-                    first_sentence(&what)
-                )));
+                return Err(Error::Target(not_repeated(&target.program, &what)));
             }
         }
     }
@@ -458,5 +467,20 @@ mod tests {
         let why = unpacked.difference(&AtomicBool::new(false), &mut crate::quiet::Quiet);
         let why = why.map(drop).expect_err("no trace").to_string();
         assert!(why.starts_with("a recording that came with the program: "), "{why}");
+    }
+
+    #[test]
+    fn executions_that_differ_are_described_without_general_advice() {
+        let what = "T1 reads x instead of y. Something outside of the schedule has changed: a file";
+        assert_eq!(
+            differs_here(7, what),
+            "an execution differs here from that on the machine that started the search, at step 7: T1 \
+             reads x instead of y"
+        );
+        assert_eq!(
+            not_repeated(Path::new("./bank"), what),
+            "./bank: an execution cannot be repeated, so that machines cannot share the search: T1 reads x \
+             instead of y"
+        );
     }
 }

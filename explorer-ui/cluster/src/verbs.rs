@@ -82,10 +82,7 @@ impl Verbs for Cluster {
             let _context = server.context();
             let machines = machines(&server)?.counts();
             if machines.present == 0 {
-                console.note(&format!(
-                    "heddle: no machine is at {}: the searches begin when one joins (heddle worker)",
-                    server.address
-                ));
+                console.note(&format!("heddle: {}", no_machine(&server.address)));
             }
             // A search runs while its time passes only if there is a machine for it.
             args.suite.jobs.get_or_insert(machines.present.max(1));
@@ -313,7 +310,7 @@ fn search_claimed(
             } else if !options.resume && stored.is_here_since(before.since) {
                 // The server failed before the state was there.
                 options.resume = true;
-                shown.note(&format!("the search {name} continues from its state on this machine"));
+                shown.note(&continues_here(name));
             }
             if before.state == State::Waiting {
                 // A substitute has used up the time.
@@ -376,11 +373,7 @@ fn search_claimed(
     let interrupted = interrupted.load(Relaxed);
     let report = report?;
     if interrupted {
-        shown.note(&format!(
-            "the machines continue the search {name}: the same command shows its result, `heddle \
-             cluster cancel {} {name}` ends it",
-            server.address
-        ));
+        shown.note(&continues_there(name, &server.address));
         return Ok(report);
     }
     finish(server, name, State::Over)?;
@@ -433,7 +426,7 @@ fn status(args: &ClusterStatusArgs, console: &Console) -> Result<Status, Problem
     }
     table.list().for_each(|beat| line(machine(beat)));
     if text.is_empty() {
-        text = format!("no search and no machine at {}\n", server.address);
+        text = nothing_at(&server.address);
     }
     console.print(&text)?;
     Ok(Status::Fine)
@@ -504,6 +497,29 @@ fn traces(args: &ClusterTracesArgs, console: &Console) -> Result<Status, Problem
         false => console.print(&lines)?,
     }
     Ok(Status::Fine)
+}
+
+/// The note if searches have to wait for a machine.
+fn no_machine(address: &str) -> String {
+    format!("no machine is at {address}: the searches begin when one joins (heddle worker)")
+}
+
+/// The note for a search whose state the server does not have.
+fn continues_here(name: &str) -> String {
+    format!("the search {name} continues from its state on this machine")
+}
+
+/// The note for an interrupted command whose search goes on.
+fn continues_there(name: &str, address: &str) -> String {
+    format!(
+        "the machines continue the search {name}: the same command shows its result, `heddle cluster \
+         cancel {address} {name}` ends it"
+    )
+}
+
+/// The status of a server that nothing uses.
+fn nothing_at(address: &str) -> String {
+    format!("no search and no machine at {address}\n")
 }
 
 /// The message if another search has the name.
@@ -629,5 +645,23 @@ mod tests {
             "machines cannot share a search with predicates (--when, --always, --never), which are \
              compiled for the program of one machine: search without --cluster"
         );
+    }
+
+    #[test]
+    fn notes_on_searches_name_the_command_to_give() {
+        assert_eq!(
+            no_machine("one:4222"),
+            "no machine is at one:4222: the searches begin when one joins (heddle worker)"
+        );
+        assert_eq!(
+            continues_here("bank"),
+            "the search bank continues from its state on this machine"
+        );
+        assert_eq!(
+            continues_there("bank", "one:4222"),
+            "the machines continue the search bank: the same command shows its result, `heddle cluster \
+             cancel one:4222 bank` ends it"
+        );
+        assert_eq!(nothing_at("one:4222"), "no search and no machine at one:4222\n");
     }
 }

@@ -8,10 +8,13 @@ use crate::tui::commands;
 use crate::tui::model::event::Event;
 use crate::tui::model::mode::Mode;
 use crate::tui::model::{Model, SavedSchedule};
+use crate::tui::render;
 use crate::tui::update::{opened, update};
+use crate::walk::check::{CheckState, CheckUpdate};
 use crate::walk::loaded_trace::LoadedTrace;
 use crate::walk::reply::Reply;
 use crate::walk::search::SearchUpdate;
+use ratatui::backend::TestBackend;
 use std::sync::Arc;
 use traces::report::Verdict;
 
@@ -77,6 +80,7 @@ fn sequences_of_commands() {
         "pane-output pane-earlier",
         "make-happen +ctrl-u +enter",
         "explain redraw",
+        "fold fold",
     ];
     let all: String =
         lines.iter().map(|line| after(model(samples::deadlock(), 120, 40), line)).collect();
@@ -115,8 +119,15 @@ fn small_terminals_and_long_schedules() {
     long.execution.steps = long.execution.steps.repeat(200);
     all += &after(model(long, 120, 40), "copy-schedule");
     insta::assert_snapshot!(all);
-    let tiny = screen(&model(samples::deadlock(), 12, 3));
-    assert!(tiny.contains("the terminal"), "{tiny}");
+    let tiny = screen(&model(samples::deadlock(), 60, 2));
+    assert!(tiny.starts_with("the terminal is too small: at least "), "{tiny}");
+    let mut terminal = ratatui::Terminal::new(TestBackend::new(40, 3)).expect("a screen in memory");
+    terminal
+        .draw(|frame| render::opening("queue", "starting the program", frame))
+        .expect("it is drawn");
+    let buffer = terminal.backend().buffer();
+    let last: String = (0..40).map(|x| buffer[(x, 2)].symbol()).collect();
+    assert_eq!(last.trim_end(), " starting the program ... (q quits)");
 }
 
 #[test]
@@ -178,6 +189,25 @@ fn answers_of_the_engine() {
     insta::assert_snapshot!(all);
 }
 
+/// What the last row and the verdict say about executions without an end, and verdicts that were not checked.
+#[test]
+fn schedules_that_were_cut_and_verdicts_that_were_not_checked() {
+    let mut trace = samples::two_tasks();
+    trace.header.options.max_steps = 3;
+    let cut = screen(&model(trace, 120, 20));
+    let end = "stopped after 3 steps (--max-steps): its end is unknown";
+    assert!(cut.contains(end), "{cut}");
+    let mut model = model(samples::deadlock(), 120, 20);
+    let of = Arc::clone(&model.view.loaded);
+    let state = CheckState::Failed("the schedule passes when it is run again".to_owned());
+    let update_ = CheckUpdate::Verdict(state);
+    update(&mut model, Event::Engine(Reply::Check { of, update: update_ }));
+    let text = screen(&model);
+    assert!(text.contains("not checked: the schedule passes when it is run again"), "{text}");
+    command(&mut model, "no-return");
+    assert_eq!(said(&model), "the point of no return is not known");
+}
+
 #[test]
 fn searches_that_run_and_end() {
     let mut all = String::new();
@@ -225,4 +255,77 @@ fn panes_without_a_failure() {
         }
     }
     insta::assert_snapshot!(all);
+}
+
+/// The displayed screen of a zoomed pane.
+fn pane(model: &mut Model, name: &str) -> String {
+    perform(model, &format!("pane-{name} zoom"));
+    screen(model)
+}
+
+#[test]
+fn panes_that_need_the_program() {
+    let refused = || {
+        let mut model = super::model(samples::two_tasks(), 100, 14);
+        model.inspections.error = Some("ptrace is not permitted".to_owned());
+        model
+    };
+    let why = "the program cannot be inspected: ptrace is not permitted";
+    let stacks = pane(&mut refused(), "stacks");
+    assert!(stacks.contains(why), "{stacks}");
+    let mut model = refused();
+    perform(&mut model, "watch-expression \"total\"");
+    let values = pane(&mut model, "values");
+    assert!(values.contains(why), "{values}");
+    let mut model = super::model(samples::two_tasks(), 100, 14);
+    perform(&mut model, "watch-expression \"total\" origin");
+    let values = pane(&mut model, "values");
+    assert!(values.contains("finding its origin ..."), "{values}");
+    let mut model = super::model(samples::two_tasks(), 100, 14);
+    perform(&mut model, "go-to \"5\" watch first");
+    let values = pane(&mut model, "values");
+    assert!(values.contains("not accessed yet"), "{values}");
+}
+
+#[test]
+fn panes_of_relations_and_of_waiting_tasks() {
+    let mut model = super::model(samples::two_tasks(), 100, 14);
+    perform(&mut model, "go-to \"6\"");
+    let causes = pane(&mut model, "causes");
+    assert!(causes.contains("joined it"), "{causes}");
+    let mut trace = samples::deadlock();
+    let failure = trace.failure.as_mut().expect("it fails");
+    failure.waits.iter_mut().for_each(|wait| wait.holder = None);
+    let mut model = super::model(trace, 100, 14);
+    perform(&mut model, "last");
+    let locks = pane(&mut model, "locks");
+    assert!(locks.contains("an unknown task"), "{locks}");
+}
+
+#[test]
+fn panes_of_a_search_for_a_state_and_of_one_with_gaps() {
+    use replay_core::runner::Tree;
+    let mut model = super::model(samples::deadlock(), 120, 20);
+    perform(&mut model, "first make-happen +ctrl-u \"T1@queue.c:9\"");
+    let number = model.search.as_ref().expect("a search").number;
+    let left = vec![super::open_branches(&[1, 1, 2], &[(1, 2)])];
+    let tree = Tree { left, gaps: true };
+    let news = SearchUpdate::Progress(half_way(), Some(tree), None);
+    update(&mut model, Event::Engine(Reply::Search { number, update: news }));
+    let search = pane(&mut model, "search");
+    assert!(
+        search.contains("1 branch unexplored; 3 executions satisfied it or failed"),
+        "{search}"
+    );
+    perform(&mut model, "zoom");
+    let tree = pane(&mut model, "tree");
+    let gaps =
+        " explored by the search (J, K select a step), with gaps where executions were aborted";
+    assert!(tree.contains(gaps), "{tree}");
+    let ended = empty_report(Verdict::Incomplete, "when", "the time limit was reached".to_owned());
+    let news = SearchUpdate::Ended(Box::new(ended));
+    update(&mut model, Event::Engine(Reply::Search { number, update: news }));
+    let executions = "not reached in 12,345 executions, which does not show that it is impossible; stopped: \
+                      the time limit was reached";
+    assert_eq!(said(&model), executions);
 }

@@ -248,3 +248,28 @@ fn privileged_programs_are_refused() {
         refused(&path, &["has file capabilities (see getcap): ", "copy"]);
     }
 }
+
+#[test]
+fn notes_on_programs_that_a_command_starts() {
+    let command = ["./bank", "3"].map(str::to_owned);
+    assert_eq!(
+        child_note("run.sh", &command),
+        "run.sh starts the program with threads: ./bank 3 (--follow-child chooses another)"
+    );
+    assert_eq!(
+        variable_set(OsStr::new("OMP_WAIT_POLICY"), OsStr::new("passive")),
+        "OMP_WAIT_POLICY=passive is set for the program, since idle threads of OpenMP spin otherwise: set \
+         it to choose another value"
+    );
+    let started = |program: &str| wrapper::Started {
+        program: program.into(),
+        words: Vec::new(),
+        env: Vec::new(),
+        cwd: "/".into(),
+    };
+    assert_eq!(
+        no_such_child(OsStr::new("run.sh"), &[started("/b/bank"), started("/b/queue")]),
+        "run.sh starts no such program with threads; give --follow-child one of these numbers or names: 1 \
+         /b/bank, 2 /b/queue"
+    );
+}

@@ -3,7 +3,7 @@
 use super::Search;
 use super::pieces::PieceRunner;
 use super::state_file::{KnownFailure, SearchPosition, Unrecorded};
-use super::wording::{delayed_store, late, saved_elsewhere, why_missing};
+use super::wording::{delayed_store, late, saved_elsewhere, seen_once, why_missing};
 use crate::control::capture;
 use crate::control::command::execution::{
     Outcome, record_again, run_single, single_job, trace_options,
@@ -315,7 +315,7 @@ impl Search<'_> {
         }
         let path = self.write(trace, failure.kind);
         let bug = bug(failure, &trace.execution, path, found_at);
-        self.observer.note(&format!("{} was seen once: {}", bug.kind, bug.message));
+        self.observer.note(&seen_once(&bug));
         self.saved.unconfirmed.push((vec![found.key], bug));
     }
 
