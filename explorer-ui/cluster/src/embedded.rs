@@ -52,13 +52,7 @@ impl Embedded {
         let store = Scratch::new().map_err(Error::system("cannot create a directory"))?;
         let password = random_word()?;
         let path = |name: &str| store.path().join(name);
-        let configuration = format!(
-            "listen: \"127.0.0.1:-1\"\n\
-             jetstream {{ store_dir: \"{}\" }}\n\
-             authorization {{ user: heddle, password: \"{password}\" }}\n",
-            path("store").display()
-        );
-        fs::write(path("server.conf"), configuration)
+        fs::write(path("server.conf"), configuration(&path("store"), &password))
             .map_err(Error::system("cannot write the configuration of the server"))?;
         let mut command = Command::new(own_path());
         command.args([BECOME, "nats-server", "--config"]).arg(path("server.conf"));
@@ -85,6 +79,16 @@ impl Embedded {
     pub(crate) fn url(&self) -> String {
         format!("{FILE}{}", self.store.path().join(ADDRESS_FILE).display())
     }
+}
+
+/// The configuration of the server: any free port of the loopback device.
+fn configuration(store: &Path, password: &str) -> String {
+    format!(
+        "listen: \"127.0.0.1:-1\"\n\
+         jetstream {{ store_dir: \"{}\" }}\n\
+         authorization {{ user: heddle, password: \"{password}\" }}\n",
+        store.display()
+    )
 }
 
 fn own_path() -> PathBuf {
@@ -179,5 +183,14 @@ mod tests {
         std::fs::write(&ports, r#"{"nats":["nats://127.0.0.1:4222"]}"#).expect("written");
         let address = await_ports(&ports, &mut slow, START).expect("an address");
         assert_eq!(address, "127.0.0.1:4222");
+    }
+
+    #[test]
+    fn only_this_machine_reaches_the_server_and_with_the_password() {
+        assert_eq!(
+            configuration(Path::new("/tmp/s"), "secret"),
+            "listen: \"127.0.0.1:-1\"\njetstream { store_dir: \"/tmp/s\" }\nauthorization { user: heddle, \
+             password: \"secret\" }\n"
+        );
     }
 }

@@ -167,4 +167,9 @@ mod tests {
             )
         );
     }
+
+    #[test]
+    fn a_signature_is_for_a_bundle_only() {
+        assert_eq!(statement("abc"), b"heddle bundle abc");
+    }
 }

@@ -42,8 +42,9 @@ mod tests {
         assert_eq!(refused, "tmux did not split the terminal: ");
         // The pane's shell runs the command that follows.
         let shell = |command: &str| {
-            let output = Command::new("sh").args(["-c", RUN, "sh", command]).stdin(Stdio::null());
-            String::from_utf8_lossy(&output.output().expect("it runs").stdout).into_owned()
+            let mut run = Command::new("sh");
+            run.args(["-c", RUN, "sh", command]).stdin(Stdio::null());
+            String::from_utf8_lossy(&run.output().expect("it runs").stdout).into_owned()
         };
         assert_eq!(shell("true"), "");
         assert_eq!(shell("false"), "\npress enter to close\n");

@@ -31,7 +31,7 @@ impl Compiler<'_, '_, '_> {
         let described = of.describe();
         let title = described.as_ref().map_or_else(String::new, |of| of.name.clone());
         let Some(Shape::Variants { variants, .. }) = described.map(|of| of.shape) else {
-            return self.wrong(path, format!("{title} has no variants"));
+            return self.unsupported(path);
         };
         let names: Vec<String> = variants.iter().map(|one| one.name.clone()).collect();
         match variants.into_iter().find(|variant| variant.name == wanted) {
