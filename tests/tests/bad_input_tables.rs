@@ -148,5 +148,7 @@ macro_rules! tables {
     };
 }
 
-tables! { machine command_line configuration programs requests predicates conditions resumed traces debugger debugger_commands misuse
-library_states outcomes }
+tables! {
+    machine command_line configuration programs requests predicates conditions variants resumed traces
+    debugger debugger_commands misuse library_states outcomes served resets
+}

@@ -509,7 +509,7 @@ fn continues_here(name: &str) -> String {
     format!("the search {name} continues from its state on this machine")
 }
 
-/// The note for an interrupted command whose search goes on.
+/// The note for an interrupted command whose search continues.
 fn continues_there(name: &str, address: &str) -> String {
     format!(
         "the machines continue the search {name}: the same command shows its result, `heddle cluster \

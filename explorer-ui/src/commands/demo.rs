@@ -172,7 +172,7 @@ mod tests {
     use crate::report::samples;
 
     #[test]
-    fn a_demo_that_does_not_fail_every_time_says_so() {
+    fn a_demo_that_does_not_fail_every_time_is_an_error() {
         let style = Style { color: false, ascii: true };
         let same = |failure| Replayed::Same { times: 100, failure, output: Vec::new() };
         assert_eq!(

@@ -319,3 +319,19 @@ fn a_late_task_is_named_in_the_summary() {
     let text = summary::render(&trace, &PLAIN);
     assert!(text.contains(" · T1 up to 0.002 s late by its clock"), "{text}");
 }
+
+#[test]
+fn reversed_orders_are_listed() {
+    use traces::Operation;
+    let first = samples::lost_update();
+    let mut second = first.clone();
+    let steps = &second.execution.steps;
+    let writes = (0..steps.len()).filter(|&at| steps[at].operation == Operation::Write);
+    let [one, other] = writes.collect::<Vec<_>>()[..] else { panic!("two writes") };
+    second.execution.steps.swap(one, other);
+    second.failure = None;
+    let text = crate::report::diff::render(&first, &second, 1, &PLAIN, 100);
+    let heading = "Reversed orders (as in A; B has the reverse)\n  T1 write total (queue.c:10) before T2 write \
+                   total (queue.c:10)\n";
+    assert!(text.contains(heading), "{text}");
+}

@@ -55,8 +55,8 @@ pub(super) struct Ended<'a> {
 }
 
 impl Ended<'_> {
-    /// Why the search does not cover every schedule. `strategy` says so for a search that has nothing more
-    /// to run.
+    /// Why the search does not cover every schedule. `strategy` gives the reason for a search that has
+    /// nothing more to run.
     pub(super) fn reason(&self, strategy: impl FnOnce() -> String) -> String {
         let (cut, most) = (self.cut, self.step_limit);
         match () {
