@@ -191,12 +191,12 @@ mod tests {
             ..Progress::default()
         };
         assert_eq!(
-            line(Progress { covered: Some(0.2), bound: Some(1), ..progress.clone() }),
+            line(Progress { covered: Some(0.2), bound: Some(1), ..progress }),
             "100 executions - 100/s - 0 distinct - 5 failing - 3 distinct failures - bound 1 - \
              20 % of this bound covered (8 to 50) - 1 s"
         );
         assert_eq!(
-            line(Progress { covered: Some(0.5), ..progress.clone() }),
+            line(Progress { covered: Some(0.5), ..progress }),
             "100 executions - 100/s - 0 distinct - 5 failing - 3 distinct failures - \
              50 % covered (20 to 100) - 1 s"
         );

@@ -56,7 +56,7 @@ mod tests {
         let bad = check(State::Bad, "");
         let style = Style { color: false, ascii: true };
         assert_eq!(
-            render(&[good.clone()], &style),
+            render(std::slice::from_ref(&good), &style),
             "ok    proc file system  what was found\n\nall checks passed\n"
         );
         assert_eq!(
