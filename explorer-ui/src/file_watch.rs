@@ -101,3 +101,17 @@ fn stamp(path: &Path) -> Stamp {
     let metadata = std::fs::metadata(path).ok().filter(|metadata| metadata.is_file())?;
     Some((metadata.mtime(), metadata.mtime_nsec(), metadata.size(), metadata.ino()))
 }
+
+#[cfg(test)]
+mod message_tests {
+    #[test]
+    fn a_machine_that_cannot_watch_files_is_reported() {
+        let problem = super::unwatchable(notify::Error::generic("no inotify"));
+        assert_eq!(problem.to_string(), "cannot watch files on this machine: no inotify");
+        let closed = std::io::Error::from_raw_os_error(32);
+        assert_eq!(
+            crate::exit::Problem::Output(closed).to_string(),
+            "cannot write to standard output: Broken pipe (os error 32)"
+        );
+    }
+}

@@ -178,4 +178,33 @@ mod tests {
             "12,345 executions · 6,172/s · 5,120 distinct · 0 failing · 2 s"
         );
     }
+
+    #[test]
+    fn the_line_reports_failures_coverage_and_machines() {
+        use replay_core::Machines;
+        let line = |progress| text(&progress, &Style { color: false, ascii: true });
+        let progress = Progress {
+            executions: 100,
+            failing: 5,
+            failures: 3,
+            elapsed: Duration::from_secs(1),
+            ..Progress::default()
+        };
+        assert_eq!(
+            line(Progress { covered: Some(0.2), bound: Some(1), ..progress }),
+            "100 executions - 100/s - 0 distinct - 5 failing - 3 distinct failures - bound 1 - \
+             20 % of this bound covered (8 to 50) - 1 s"
+        );
+        assert_eq!(
+            line(Progress { covered: Some(0.5), ..progress }),
+            "100 executions - 100/s - 0 distinct - 5 failing - 3 distinct failures - \
+             50 % covered (20 to 100) - 1 s"
+        );
+        let machines = Some(Machines { present: 2, workers: 8, lost: 1 });
+        assert_eq!(
+            line(Progress { open: 12_000, machines, ..progress }),
+            "100 executions - 100/s - 0 distinct - 5 failing - 3 distinct failures - at least 12,000 \
+             open branches - 2 machines with 8 workers, 1 lost - 1 s"
+        );
+    }
 }

@@ -48,22 +48,12 @@ impl Budget {
     /// says what else to do instead of raising a limit.
     #[must_use]
     pub fn begin(limits: Limits, what: &str, advice: &str) -> Budget {
-        let megabytes = limits.memory >> 20;
-        let line = format!(
-            "heddle: {what}: this takes more than {megabytes} MB of memory; --max-memory {}M allows \
-             more{advice}\n",
-            megabytes.saturating_mul(4)
-        );
+        let line = too_much_memory(limits.memory, what, advice);
         // The line is needed until the end of the process: any thread may exceed the limit.
         LINE.store(Box::into_raw(Box::new(line.into_bytes())), Release);
         let memory = usize::try_from(limits.memory).unwrap_or(usize::MAX);
         LIMIT.store(memory.saturating_sub(OVERHEAD).max(OVERHEAD), Relaxed);
-        let seconds = limits.time.as_secs_f64();
-        let late = format!(
-            "heddle: {what}: this takes more than {seconds} s of processor time; --max-time {}s \
-             allows more{advice}\n",
-            (seconds * 6.0).ceil()
-        );
+        let late = too_much_time(limits.time, what, advice);
         let budget = Budget { is_over: Arc::default() };
         let is_over = Arc::clone(&budget.is_over);
         let end = processor_time() + limits.time;
@@ -103,6 +93,26 @@ fn refuse(line: &[u8]) -> ! {
         libc::write(2, line.as_ptr().cast(), line.len());
         libc::_exit(2)
     }
+}
+
+/// The line for work that needs more memory than these bytes.
+fn too_much_memory(most: u64, what: &str, advice: &str) -> String {
+    let megabytes = most >> 20;
+    format!(
+        "heddle: {what}: this takes more than {megabytes} MB of memory; --max-memory {}M allows \
+         more{advice}\n",
+        megabytes.saturating_mul(4)
+    )
+}
+
+/// The line for work that needs more time of a processor.
+fn too_much_time(most: Duration, what: &str, advice: &str) -> String {
+    let seconds = most.as_secs_f64();
+    format!(
+        "heddle: {what}: this takes more than {seconds} s of processor time; --max-time {}s allows \
+         more{advice}\n",
+        (seconds * 6.0).ceil()
+    )
 }
 
 #[cold]
@@ -159,5 +169,23 @@ unsafe impl GlobalAlloc for CountingAllocator {
         ALLOCATED.fetch_sub(cost(layout.size()), Relaxed);
         // SAFETY: the caller keeps the contract of `realloc`.
         unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_names_the_work_and_the_option() {
+        assert_eq!(
+            too_much_memory(512 << 20, "a.heddle", ", or show a part (--steps)"),
+            "heddle: a.heddle: this takes more than 512 MB of memory; --max-memory 2048M allows more, or \
+             show a part (--steps)\n"
+        );
+        assert_eq!(
+            too_much_time(Duration::from_millis(2500), "a.heddle", ""),
+            "heddle: a.heddle: this takes more than 2.5 s of processor time; --max-time 15s allows more\n"
+        );
     }
 }

@@ -148,4 +148,7 @@ macro_rules! tables {
     };
 }
 
-tables! { machine command_line configuration programs requests predicates resumed traces debugger }
+tables! {
+    machine command_line configuration programs requests predicates conditions variants resumed traces
+    debugger debugger_commands misuse unmodelled library_states outcomes served resets
+}

@@ -61,7 +61,7 @@ fn tasks_are_brought_to_chosen_lines() {
     // The schedule that satisfies it continues from there: both are enabled.
     terminal.wait("both tasks at the line", |screen| {
         let row = |row: &str| screen.lines().any(|line| line.contains(row));
-        screen.contains("so it is at this step")
+        screen.contains("holds at this step")
             && row("T1 add   read counter")
             && row("T2 add   read counter")
     });

@@ -114,16 +114,7 @@ impl Bundle {
                 libraries.push(Carried::read(&path, Path::new(&module.path))?);
             }
         }
-        let read_input = |path: &PathBuf| {
-            let inside = path.components().all(|part| matches!(part, Component::Normal(_)));
-            match inside {
-                true => Carried::read(&target.cwd.join(path), path),
-                false => Err(Error::Usage(format!(
-                    "--cluster-input {}: name a file below the working directory, without ..",
-                    path.display()
-                ))),
-            }
-        };
+        let read_input = |path: &PathBuf| input(&target.cwd, path);
         let bytes = |text: &OsString| text.as_bytes().to_vec();
         let loaded = modules.first().map(|program| program.path.clone());
         Ok(Bundle {
@@ -254,11 +245,7 @@ impl Unpacked {
             }
             let replayed = replay_core::replay(&trace, &self.target, 1, interrupt, observer)?;
             if let Replayed::Diverged { step, what, .. } = replayed {
-                return Ok(Some(format!(
-                    "an execution differs here from that on the machine that started the search, at \
-                     step {step}: {}",
-                    first_sentence(&what)
-                )));
+                return Ok(Some(differs_here(step, &what)));
             }
         }
         Ok(None)
@@ -286,6 +273,18 @@ impl Unpacked {
     }
 }
 
+/// A file of the working directory that the program reads.
+fn input(directory: &Path, path: &Path) -> Result<Carried, Error> {
+    let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
+    match is_inside {
+        true => Carried::read(&directory.join(path), path),
+        false => Err(Error::Usage(format!(
+            "--cluster-input {}: name a file below the working directory, without ..",
+            path.display()
+        ))),
+    }
+}
+
 /// The options without what belongs to one machine, or to one collector of several.
 fn portable(options: &SearchOptions) -> SearchOptions {
     SearchOptions {
@@ -308,6 +307,23 @@ fn first_sentence(text: &str) -> &str {
     text.split(". Something outside").next().unwrap_or(text)
 }
 
+/// Why this machine cannot run the search: a recorded execution differs.
+fn differs_here(step: u64, what: &str) -> String {
+    format!(
+        "an execution differs here from that on the machine that started the search, at step {step}: {}",
+        first_sentence(what)
+    )
+}
+
+/// Why machines cannot share a search: an execution differs even on this machine.
+fn not_repeated(program: &Path, what: &str) -> String {
+    format!(
+        "{}: an execution cannot be repeated, so that machines cannot share the search: {}",
+        program.display(),
+        first_sentence(what)
+    )
+}
+
 /// Records a few executions, unless the program does not repeat them even on this machine.
 fn record(
     target: &Target,
@@ -325,11 +341,7 @@ fn record(
         match replay_core::replay(&trace, target, 1, interrupt, observer)? {
             Replayed::Same { .. } => recordings.push(trace),
             Replayed::Diverged { what, .. } => {
-                return Err(Error::Target(format!(
-                    "{}: an execution cannot be repeated, so that machines cannot share the search: {}",
-                    target.program.display(),
-                    first_sentence(&what)
-                )));
+                return Err(Error::Target(not_repeated(&target.program, &what)));
             }
         }
     }
@@ -410,8 +422,65 @@ mod tests {
         let theirs = carried(&libc.to_string_lossy(), b"theirs");
         let refused = bundle(vec![theirs], Vec::new()).unpack(directory.path());
         let why = refused.map(drop).expect_err("another libc").to_string();
-        assert!(why.contains("the same distribution"), "{why}");
+        assert_eq!(
+            why,
+            format!(
+                "{} differs from that of the machine that started the search: use the same distribution \
+                 and release on every machine, for instance the same container image",
+                libc.display()
+            )
+        );
         let same = carried(&libc.to_string_lossy(), b"ours");
         assert!(bundle(vec![same], Vec::new()).unpack(directory.path()).is_ok());
+    }
+
+    #[test]
+    fn files_that_cannot_be_sent_are_named() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let refused = |path: &str| {
+            input(directory.path(), Path::new(path)).map(drop).expect_err(path).to_string()
+        };
+        for outside in ["../data", "/etc/passwd", "a/../../b"] {
+            assert_eq!(
+                refused(outside),
+                format!(
+                    "--cluster-input {outside}: name a file below the working directory, without .."
+                )
+            );
+        }
+        let missing = refused("none");
+        assert!(missing.contains("/none: it cannot be read to be sent to workers: "), "{missing}");
+        // A library that exists on this machine, but is no file.
+        let folder = carried(&directory.path().to_string_lossy(), b"code");
+        let scratch = tempfile::tempdir().expect("a directory");
+        let why = bundle(vec![folder], Vec::new()).unpack(scratch.path()).map(drop);
+        let why = why.expect_err("a directory").to_string();
+        assert!(why.contains(": this library of the program cannot be read: "), "{why}");
+    }
+
+    #[test]
+    fn a_damaged_recording_is_refused() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut bundle = bundle(Vec::new(), Vec::new());
+        bundle.recordings = vec![b"no trace".to_vec()];
+        let unpacked = bundle.unpack(directory.path()).expect("unpacked");
+        let why = unpacked.difference(&AtomicBool::new(false), &mut crate::quiet::Quiet);
+        let why = why.map(drop).expect_err("no trace").to_string();
+        assert!(why.starts_with("a recording that came with the program: "), "{why}");
+    }
+
+    #[test]
+    fn executions_that_differ_are_described_without_general_advice() {
+        let what = "T1 reads x instead of y. Something outside of the schedule has changed: a file";
+        assert_eq!(
+            differs_here(7, what),
+            "an execution differs here from that on the machine that started the search, at step 7: T1 \
+             reads x instead of y"
+        );
+        assert_eq!(
+            not_repeated(Path::new("./bank"), what),
+            "./bank: an execution cannot be repeated, so that machines cannot share the search: T1 reads x \
+             instead of y"
+        );
     }
 }

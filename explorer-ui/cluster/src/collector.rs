@@ -255,10 +255,7 @@ impl<'a> RemotePool<'a> {
         };
         if !fits || !result.is_whole() {
             if !result.machine.is_empty() {
-                self.listener.note(&format!(
-                    "{} returned something that is no result of its piece: the piece is run again",
-                    result.machine
-                ));
+                self.listener.note(&no_result(&result.machine));
             }
             return vec![Message::Lost { piece, died: None }];
         }
@@ -302,10 +299,7 @@ impl<'a> RemotePool<'a> {
                 (last, alone) = (now, false);
             } else if own.is_none() && last.elapsed() > ALONE && !alone {
                 alone = true;
-                self.listener.note(&format!(
-                    "no machine runs pieces of {}: start one with `heddle worker {}`",
-                    self.name, self.server.address
-                ));
+                self.listener.note(&no_machine(self.name, &self.server.address));
             }
         }
     }
@@ -340,10 +334,9 @@ impl<'a> RemotePool<'a> {
     fn ended_elsewhere(&self) -> Option<String> {
         let store = self.server.searches().ok()?;
         let bytes = self.server.wait(async { store.get(self.name).await })?.ok()?;
-        let cancelled = format!("the search {} was cancelled at the server", self.name);
-        let Some(bytes) = bytes else { return Some(cancelled) };
+        let Some(bytes) = bytes else { return Some(cancelled(self.name)) };
         let announcement = Announcement::parse(self.name, &bytes).ok()?;
-        (announcement.state == State::Cancelled).then_some(cancelled)
+        (announcement.state == State::Cancelled).then(|| cancelled(self.name))
     }
 }
 
@@ -425,5 +418,38 @@ impl PieceRunner for RemotePool<'_> {
 
     fn machines(&self) -> Option<Machines> {
         Some(lock(&self.table).counts())
+    }
+}
+
+/// The note for an answer that does not belong to the piece that the machine was given.
+fn no_result(machine: &str) -> String {
+    format!("{machine} returned something that is no result of its piece: the piece is run again")
+}
+
+/// The note for a search that waits for a machine.
+fn no_machine(search: &str, address: &str) -> String {
+    format!("no machine runs pieces of {search}: start one with `heddle worker {address}`")
+}
+
+/// Why a search ends that another command has cancelled.
+fn cancelled(search: &str) -> String {
+    format!("the search {search} was cancelled at the server")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_on_machines_and_on_a_cancelled_search() {
+        assert_eq!(
+            no_result("ci-1"),
+            "ci-1 returned something that is no result of its piece: the piece is run again"
+        );
+        assert_eq!(
+            no_machine("bank", "one:4222"),
+            "no machine runs pieces of bank: start one with `heddle worker one:4222`"
+        );
+        assert_eq!(cancelled("bank"), "the search bank was cancelled at the server");
     }
 }

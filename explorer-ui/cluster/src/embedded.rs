@@ -6,7 +6,7 @@ use replay_core::scratch::Scratch;
 use serde::Deserialize;
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -52,13 +52,7 @@ impl Embedded {
         let store = Scratch::new().map_err(Error::system("cannot create a directory"))?;
         let password = random_word()?;
         let path = |name: &str| store.path().join(name);
-        let configuration = format!(
-            "listen: \"127.0.0.1:-1\"\n\
-             jetstream {{ store_dir: \"{}\" }}\n\
-             authorization {{ user: heddle, password: \"{password}\" }}\n",
-            path("store").display()
-        );
-        fs::write(path("server.conf"), configuration)
+        fs::write(path("server.conf"), configuration(&path("store"), &password))
             .map_err(Error::system("cannot write the configuration of the server"))?;
         let mut command = Command::new(own_path());
         command.args([BECOME, "nats-server", "--config"]).arg(path("server.conf"));
@@ -66,7 +60,7 @@ impl Embedded {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut server = Guarded(start(command)?);
         let ports = path(&format!("nats-server_{}.ports", server.0.id()));
-        let address = await_ports(&ports, &mut server)?;
+        let address = await_ports(&ports, &mut server, START)?;
         let url = format!("nats://heddle:{password}@{address}");
         let worker = || {
             let mut command = Command::new(own_path());
@@ -87,6 +81,16 @@ impl Embedded {
     }
 }
 
+/// The configuration of the server: any free port of the loopback device.
+fn configuration(store: &Path, password: &str) -> String {
+    format!(
+        "listen: \"127.0.0.1:-1\"\n\
+         jetstream {{ store_dir: \"{}\" }}\n\
+         authorization {{ user: heddle, password: \"{password}\" }}\n",
+        store.display()
+    )
+}
+
 fn own_path() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| "heddle-cluster".into())
 }
@@ -99,8 +103,8 @@ fn start(mut command: Command) -> Result<Child, Error> {
 }
 
 /// Waits until the server has written where it listens.
-fn await_ports(path: &PathBuf, server: &mut Guarded) -> Result<String, Error> {
-    let end = Instant::now() + START;
+fn await_ports(path: &Path, server: &mut Guarded, at_most: Duration) -> Result<String, Error> {
+    let end = Instant::now() + at_most;
     while Instant::now() < end {
         let ports = fs::read(path).ok().and_then(|it| serde_json::from_slice::<Ports>(&it).ok());
         let address = ports.and_then(|ports| ports.nats.into_iter().next());
@@ -116,7 +120,7 @@ fn await_ports(path: &PathBuf, server: &mut Guarded) -> Result<String, Error> {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    Err(Error::Runtime(format!("the private server did not start within {} s", START.as_secs())))
+    Err(Error::Runtime(format!("the private server did not start within {} s", at_most.as_secs())))
 }
 
 /// A random word: a password, or a name that no other thing has.
@@ -145,5 +149,48 @@ pub(crate) fn begin() -> Option<ExitCode> {
             Some(ExitCode::from(127))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_private_server_that_does_not_start_is_reported() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let ports = directory.path().join("ports");
+        let child = |program: &str| {
+            let mut command = Command::new(program);
+            command.arg("60");
+            start(command).map(Guarded)
+        };
+        let missing = child("/nowhere").map(drop).expect_err("no program").to_string();
+        assert!(
+            missing.starts_with("cannot start a process of the private cluster: "),
+            "{missing}"
+        );
+        let mut slow = child("sleep").expect("a process");
+        let late = await_ports(&ports, &mut slow, Duration::ZERO).expect_err("no address");
+        assert_eq!(late.to_string(), "the private server did not start within 0 s");
+        let mut ended = child("false").expect("a process");
+        let none = await_ports(&ports, &mut ended, START).expect_err("it ended").to_string();
+        assert_eq!(
+            none,
+            "the private server cannot be started: install nats-server (Debian: apt install \
+             nats-server), or name a server (--cluster nats://HOST)"
+        );
+        std::fs::write(&ports, r#"{"nats":["nats://127.0.0.1:4222"]}"#).expect("written");
+        let address = await_ports(&ports, &mut slow, START).expect("an address");
+        assert_eq!(address, "127.0.0.1:4222");
+    }
+
+    #[test]
+    fn only_this_machine_reaches_the_server_and_with_the_password() {
+        assert_eq!(
+            configuration(Path::new("/tmp/s"), "secret"),
+            "listen: \"127.0.0.1:-1\"\njetstream { store_dir: \"/tmp/s\" }\nauthorization { user: heddle, \
+             password: \"secret\" }\n"
+        );
     }
 }

@@ -163,4 +163,21 @@ mod tests {
         assert_eq!(table.expire(start + Duration::from_secs(60), SILENCE), []);
         assert_eq!(table.counts().lost, 0);
     }
+
+    #[test]
+    fn changes_are_described() {
+        let refusal = Heartbeat { refuses: Some("another build".into()), workers: 1, ..beat("a") };
+        for (change, line) in [
+            (Change::Joined(beat("a")), "a joined with 2 workers"),
+            (Change::Joined(refusal.clone()), "a joined with 1 worker"),
+            (Change::Left(beat("a")), "a left"),
+            (
+                Change::Lost(beat("a")),
+                "a was lost: nothing was heard from it for 6 s; others run its pieces",
+            ),
+            (Change::Refuses(refusal), "a refuses the search: another build"),
+        ] {
+            assert_eq!(change.describe(), line);
+        }
+    }
 }

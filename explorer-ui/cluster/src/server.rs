@@ -44,14 +44,12 @@ pub(crate) enum Failure {
 /// Sorts an error of the client by its text: its kinds do not distinguish a full disk.
 fn failure(error: impl Display) -> Failure {
     let text = error.to_string();
-    let signs = [
-        "no space left",
-        "resource limits exceeded",
-        "insufficient resources",
-        "insufficient storage",
-        "maximum bytes",
-    ];
-    let is_full = signs.iter().any(|sign| text.to_lowercase().contains(sign));
+    let lower = text.to_lowercase();
+    let is_full = lower.contains("no space left")
+        || lower.contains("resource limits exceeded")
+        || lower.contains("insufficient resources")
+        || lower.contains("insufficient storage")
+        || lower.contains("maximum bytes");
     match is_full {
         true => Failure::Lasting(format!(
             "the server has no space left ({text}): free some, or raise its limit (max_file_store); the \
@@ -220,12 +218,7 @@ impl Server {
             }
             if began.elapsed() > LONGEST_ABSENCE || self.given_up.load(Relaxed) {
                 self.given_up.store(true, Relaxed);
-                return Err(Error::Runtime(format!(
-                    "{what}: the server at {} has not answered for {} s ({last}): look whether it runs and \
-                     its disk has space; the search can be continued under the same --cluster-name",
-                    self.address,
-                    LONGEST_ABSENCE.as_secs()
-                )));
+                return Err(absent(what, &self.address, &last));
             }
             std::thread::sleep(PAUSE);
         }
@@ -539,6 +532,15 @@ fn without_password(url: &str) -> String {
     url.rsplit('@').next().unwrap_or(url).to_owned()
 }
 
+/// The error of a request that the server did not answer. `last` is what the last attempt failed with.
+fn absent(what: &str, address: &str, last: &str) -> Error {
+    Error::Runtime(format!(
+        "{what}: the server at {address} has not answered for {} s ({last}): look whether it runs and \
+         its disk has space; the search can be continued under the same --cluster-name",
+        LONGEST_ABSENCE.as_secs()
+    ))
+}
+
 /// The error for a server that cannot be used.
 fn refused(address: &str, kind: ConnectErrorKind, text: &str) -> Error {
     use ConnectErrorKind::{Authentication, AuthorizationViolation, Dns, Tls};
@@ -579,10 +581,62 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_no_passing_failure() {
-        assert!(matches!(failure("write x: no space left on device"), Failure::Lasting(_)));
-        assert!(matches!(failure("insufficient resources (code 503)"), Failure::Lasting(_)));
+        for text in [
+            "write x: No space left on device",
+            "resource limits exceeded for account",
+            "insufficient resources (code 503)",
+            "insufficient storage resources available",
+            "maximum bytes exceeded",
+        ] {
+            let Failure::Lasting(why) = failure(text) else { panic!("{text}: it may pass") };
+            assert_eq!(
+                why,
+                format!(
+                    "the server has no space left ({text}): free some, or raise its limit \
+                     (max_file_store); the search can be continued under the same --cluster-name"
+                )
+            );
+        }
         assert!(matches!(failure("timed out"), Failure::Passing(_)));
         assert!(refused_as_second("maximum messages per subject exceeded").is_ok());
         assert!(refused_as_second("timed out").is_err());
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_used_is_named() {
+        use ConnectErrorKind as Kind;
+        let refusal = |kind, text| refused("one:4222", kind, text).to_string();
+        let user = "the server at one:4222 refuses this user: check the user and the password in the \
+                    URL, or the credentials (--creds)";
+        assert_eq!(refusal(Kind::Authentication, "nkey"), user);
+        assert_eq!(
+            refusal(Kind::Io, "invalid peer certificate"),
+            "the connection to one:4222 is not secure (invalid peer certificate): name the certificates \
+             of the authority that signed the server's (--tls-ca)"
+        );
+        let host = "the host of one:4222 is not known (no record): check the URL";
+        assert_eq!(refusal(Kind::Dns, "no record"), host);
+        let none = "no NATS server answers at one:4222: start one there (nats-server -js), or check \
+                    the URL";
+        assert_eq!(refusal(Kind::TimedOut, "it does not answer"), none);
+        assert_eq!(
+            absent("cannot send a message", "one:4222", "no answer").to_string(),
+            "cannot send a message: the server at one:4222 has not answered for 120 s (no answer): look \
+             whether it runs and its disk has space; the search can be continued under the same \
+             --cluster-name"
+        );
+    }
+
+    #[test]
+    fn an_address_may_be_in_a_file_with_the_number_of_workers() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("address");
+        let url = format!("{FILE}{}", path.display());
+        let missing = address(&url).map(drop).expect_err("no file").to_string();
+        let expected = format!("{}: cannot read the server's address: ", path.display());
+        assert!(missing.starts_with(&expected), "{missing}");
+        std::fs::write(&path, "nats://one\n3\n").expect("written");
+        assert_eq!(address(&url).expect("a file"), ("nats://one".to_owned(), Some(3)));
+        assert_eq!(address("nats://two").expect("no file"), ("nats://two".to_owned(), None));
     }
 }

@@ -135,11 +135,7 @@ impl<'a> Stored<'a> {
                     return Ok(self.update(revision).unwrap_or(revision));
                 }
                 if revision != entry.revision {
-                    return Err(Error::Usage(format!(
-                        "the search {} is running at {}, started by {by}: choose another --cluster-name, \
-                         or end it (heddle cluster cancel)",
-                        self.name, self.server.address
-                    )));
+                    return Err(running(self.name, &self.server.address, &by));
                 }
                 if began.elapsed() > DEAD {
                     if let Some(revision) = self.update(revision) {
@@ -149,10 +145,7 @@ impl<'a> Stored<'a> {
                 }
             }
             if began.elapsed() > DEAD * 5 {
-                return Err(Error::Runtime(format!(
-                    "the name {} cannot be claimed at {}: the server does not answer",
-                    self.name, self.server.address
-                )));
+                return Err(not_claimed(self.name, &self.server.address));
             }
             std::thread::sleep(Duration::from_millis(300));
         }
@@ -172,10 +165,7 @@ impl<'a> Stored<'a> {
         match entry {
             Some(Ok(Some(entry))) if entry.value != self.owner.as_bytes() => {
                 let by = String::from_utf8_lossy(&entry.value).into_owned();
-                Err(Error::Runtime(format!(
-                    "{by} continues the search {}: this collector was away for too long",
-                    self.name
-                )))
+                Err(taken_over(self.name, &by))
             }
             Some(Ok(Some(entry))) => {
                 self.uploaded().revision = entry.revision;
@@ -296,4 +286,52 @@ fn write(out: &Path, file: &str, bytes: &[u8]) -> Result<(), Error> {
     fs::create_dir_all(out)
         .and_then(|()| fs::write(&path, bytes))
         .map_err(Error::system(format!("cannot write {}", path.display())))
+}
+
+/// The error if a server does not answer whether a name is free.
+fn not_claimed(name: &str, address: &str) -> Error {
+    Error::Runtime(format!(
+        "the name {name} cannot be claimed at {address}: the server does not answer"
+    ))
+}
+
+/// The error if another collector, or its substitute, has the search now.
+fn taken_over(name: &str, by: &str) -> Error {
+    Error::Runtime(format!(
+        "{by} continues the search {name}: this collector was away for too long"
+    ))
+}
+
+/// The error if the search of this name is running.
+fn running(name: &str, address: &str, by: &str) -> Error {
+    Error::Usage(format!(
+        "the search {name} is running at {address}, started by {by}: choose another --cluster-name, or \
+         end it (heddle cluster cancel)"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_not_free_is_refused() {
+        for (error, message) in [
+            (
+                not_claimed("bank", "one:4222"),
+                "the name bank cannot be claimed at one:4222: the server does not answer",
+            ),
+            (
+                taken_over("bank", "process 9 on ci"),
+                "process 9 on ci continues the search bank: this collector was away for too long",
+            ),
+            (
+                running("bank", "one:4222", "process 9 on ci"),
+                "the search bank is running at one:4222, started by process 9 on ci: choose another \
+                 --cluster-name, or end it (heddle cluster cancel)",
+            ),
+        ] {
+            assert_eq!(error.to_string(), message);
+        }
+    }
 }

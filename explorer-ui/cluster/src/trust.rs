@@ -127,10 +127,17 @@ mod tests {
         let by = |key: &str| Trust::new(&[key.to_owned()], false).expect("a key");
         assert_eq!(by(&mine).refusal("abc", Some(&signed)), None);
         assert_eq!(by(&file.to_string_lossy()).refusal("abc", Some(&signed)), None);
-        let why = by(&mine).refusal("abd", Some(&signed)).expect("another program");
-        assert!(why.contains("signature of its program is wrong"), "{why}");
-        let why = by(&other).refusal("abc", Some(&signed)).expect("another key");
-        assert!(why.contains("does not trust"), "{why}");
+        assert_eq!(
+            by(&mine).refusal("abd", Some(&signed)).expect("another program"),
+            "the signature of its program is wrong: send the program again"
+        );
+        assert_eq!(
+            by(&other).refusal("abc", Some(&signed)).expect("another key"),
+            format!(
+                "its program is signed by {mine}, which this worker does not trust: start it with \
+                 --trust {mine}"
+            )
+        );
         let why = by(&mine).refusal("abc", None).expect("no signature");
         assert!(why.contains("not signed"), "{why}");
         let forged = (mine.clone(), sign("abc", &path("other")).expect("signed").1);
@@ -149,8 +156,20 @@ mod tests {
         let secret = file.to_string_lossy().into_owned();
         assert!(Trust::new(&[secret], false).expect_err("secret").contains("not a public key"));
         assert!(Trust::new(&["nothing".into()], false).is_err());
-        assert!(
-            sign("abc", Path::new("/nowhere")).expect_err("no file").contains("cannot be read")
+        let missing = sign("abc", Path::new("/nowhere")).expect_err("no file");
+        assert!(missing.starts_with("/nowhere: the key cannot be read: "), "{missing}");
+        let public = directory.path().join("key.pub");
+        assert_eq!(
+            sign("abc", &public).expect_err("a public key"),
+            format!(
+                "{}: not a secret key: make one with `heddle cluster key FILE`",
+                public.display()
+            )
         );
+    }
+
+    #[test]
+    fn a_signature_is_for_a_bundle_only() {
+        assert_eq!(statement("abc"), b"heddle bundle abc");
     }
 }

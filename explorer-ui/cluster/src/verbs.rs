@@ -7,7 +7,7 @@ use crate::divided::DividedPool;
 use crate::embedded::{ADDRESS, Embedded, random_word};
 use crate::machines::{Change, Table};
 use crate::protocol::{
-    Announcement, HEARTBEAT, HEARTBEATS, State, VERSION, check_name, default_name, pack,
+    Announcement, HEARTBEAT, HEARTBEATS, Heartbeat, State, VERSION, check_name, default_name, pack,
 };
 use crate::quiet::Quiet;
 use crate::server::Server;
@@ -82,10 +82,7 @@ impl Verbs for Cluster {
             let _context = server.context();
             let machines = machines(&server)?.counts();
             if machines.present == 0 {
-                console.note(&format!(
-                    "heddle: no machine is at {}: the searches begin when one joins (heddle worker)",
-                    server.address
-                ));
+                console.note(&format!("heddle: {}", no_machine(&server.address)));
             }
             // A search runs while its time passes only if there is a machine for it.
             args.suite.jobs.get_or_insert(machines.present.max(1));
@@ -110,12 +107,7 @@ impl Verbs for Cluster {
             ClusterVerb::Traces(args) => traces(args, console),
             ClusterVerb::Key { path } => {
                 let (key, public) = trust::make_key(path).map_err(Problem::Usage)?;
-                console.print(&format!(
-                    "{}: the secret key, for `heddle explore --sign`\n{}: the public key, for `heddle \
-                     worker --trust`\n{key}\n",
-                    path.display(),
-                    public.display()
-                ))?;
+                console.print(&key_made(path, &public, &key))?;
                 Ok(Status::Fine)
             }
         }
@@ -309,11 +301,7 @@ fn search_claimed(
     let before = before.filter(|before| before.state.can_be_continued());
     match &before {
         Some(before) if before.identity != identity => {
-            return Err(Problem::Usage(format!(
-                "the server at {} has a search {name} of another program or with other options ({}): \
-                 choose another --cluster-name, or end it (heddle cluster cancel)",
-                server.address, before.command
-            )));
+            return Err(Problem::Usage(taken(&server.address, before)));
         }
         Some(before) => {
             if !options.resume && stored.fetch()? {
@@ -322,7 +310,7 @@ fn search_claimed(
             } else if !options.resume && stored.is_here_since(before.since) {
                 // The server failed before the state was there.
                 options.resume = true;
-                shown.note(&format!("the search {name} continues from its state on this machine"));
+                shown.note(&continues_here(name));
             }
             if before.state == State::Waiting {
                 // A substitute has used up the time.
@@ -385,11 +373,7 @@ fn search_claimed(
     let interrupted = interrupted.load(Relaxed);
     let report = report?;
     if interrupted {
-        shown.note(&format!(
-            "the machines continue the search {name}: the same command shows its result, `heddle \
-             cluster cancel {} {name}` ends it",
-            server.address
-        ));
+        shown.note(&continues_there(name, &server.address));
         return Ok(report);
     }
     finish(server, name, State::Over)?;
@@ -436,36 +420,48 @@ fn status(args: &ClusterStatusArgs, console: &Console) -> Result<Status, Problem
     let mut line = |line: String| text += &(clean(&line) + "\n");
     for (name, one) in &searches {
         line(match one {
-            Ok(one) => {
-                let by = Stored::owner(&server, name);
-                let by = by.map(|by| format!(" (collector: {by})")).unwrap_or_default();
-                format!("search {name}: {}{by}, {}", state(one.state), one.command)
-            }
+            Ok(one) => running(one, Stored::owner(&server, name)),
             Err(why) => format!("search {name}: {why}"),
         });
     }
-    for beat in table.list() {
-        let does = match (&beat.search, &beat.refuses) {
-            (Some(name), Some(why)) => format!("refuses {name}: {why}"),
-            (Some(name), None) => format!("runs {name}, {:.0} executions/s", beat.rate),
-            _ => "has nothing to run".to_owned(),
-        };
-        line(format!("machine {}, {} workers: {does}", beat.machine, beat.workers));
-    }
+    table.list().for_each(|beat| line(machine(beat)));
     if text.is_empty() {
-        text = format!("no search and no machine at {}\n", server.address);
+        text = nothing_at(&server.address);
     }
     console.print(&text)?;
     Ok(Status::Fine)
 }
 
-fn state(state: State) -> &'static str {
-    match state {
+/// A line for a search. `by` is the process that collects its results.
+fn running(search: &Announcement, by: Option<String>) -> String {
+    let by = by.map(|by| format!(" (collector: {by})")).unwrap_or_default();
+    let state = match search.state {
         State::Running => "running",
         State::Waiting => "has ended, and the command that started it shows its result",
         State::Over => "over",
         State::Cancelled => "cancelled",
-    }
+    };
+    format!("search {}: {state}{by}, {}", search.name, search.command)
+}
+
+/// A line for a machine.
+fn machine(beat: &Heartbeat) -> String {
+    let does = match (&beat.search, &beat.refuses) {
+        (Some(name), Some(why)) => format!("refuses {name}: {why}"),
+        (Some(name), None) => format!("runs {name}, {:.0} executions/s", beat.rate),
+        _ => "has nothing to run".to_owned(),
+    };
+    format!("machine {}, {} workers: {does}", beat.machine, beat.workers)
+}
+
+/// What `heddle cluster key` prints.
+fn key_made(secret: &Path, public: &Path, key: &str) -> String {
+    format!(
+        "{}: the secret key, for `heddle explore --sign`\n{}: the public key, for `heddle worker \
+         --trust`\n{key}\n",
+        secret.display(),
+        public.display()
+    )
 }
 
 fn cancel(args: &ClusterSearchArgs, console: &Console) -> Result<Status, Problem> {
@@ -503,6 +499,38 @@ fn traces(args: &ClusterTracesArgs, console: &Console) -> Result<Status, Problem
     Ok(Status::Fine)
 }
 
+/// The note if searches have to wait for a machine.
+fn no_machine(address: &str) -> String {
+    format!("no machine is at {address}: the searches begin when one joins (heddle worker)")
+}
+
+/// The note for a search whose state the server does not have.
+fn continues_here(name: &str) -> String {
+    format!("the search {name} continues from its state on this machine")
+}
+
+/// The note for an interrupted command whose search continues.
+fn continues_there(name: &str, address: &str) -> String {
+    format!(
+        "the machines continue the search {name}: the same command shows its result, `heddle cluster \
+         cancel {address} {name}` ends it"
+    )
+}
+
+/// The status of a server that nothing uses.
+fn nothing_at(address: &str) -> String {
+    format!("no search and no machine at {address}\n")
+}
+
+/// The message if another search has the name.
+fn taken(address: &str, other: &Announcement) -> String {
+    format!(
+        "the server at {address} has a search {} of another program or with other options ({}): choose \
+         another --cluster-name, or end it (heddle cluster cancel)",
+        other.name, other.command
+    )
+}
+
 fn unknown(server: &Server, name: &str) -> Problem {
     Problem::Usage(format!(
         "there is no search {name} at {}: `heddle cluster status` lists them",
@@ -530,8 +558,110 @@ mod tests {
             }
         }
         assert_eq!(refused, ["icb", "directed", "hapset", "when"]);
+        let reason = |name: &str| {
+            let strategy = replay_core::StrategyChoice::parse(name).expect("listed");
+            needs_one_machine(&SearchOptions { strategy, ..SearchOptions::default() })
+        };
+        let table = "its workers share a table of visited states in memory";
+        assert_eq!(reason("icb"), Some(table));
+        let order = "each of its executions depends on the ones before it";
+        assert_eq!([reason("directed"), reason("hapset")], [Some(order); 2]);
         let shared = |name: &&str| !refused.contains(name);
         let listed = replay_core::registry::listed().map(|descriptor| descriptor.name);
         assert_eq!(shareable(), listed.filter(shared).collect::<Vec<_>>());
+    }
+
+    fn announcement(state: State) -> Announcement {
+        Announcement {
+            version: VERSION,
+            build: "0.1.0".into(),
+            name: "bank".into(),
+            state,
+            identity: "1".into(),
+            instance: "3".into(),
+            bundle: "2".into(),
+            signed: None,
+            command: "./bank 3".into(),
+            since: 0,
+        }
+    }
+
+    #[test]
+    fn lines_of_the_status() {
+        let search = |state, by: Option<&str>| running(&announcement(state), by.map(str::to_owned));
+        assert_eq!(
+            search(State::Running, Some("process 9 on ci")),
+            "search bank: running (collector: process 9 on ci), ./bank 3"
+        );
+        assert_eq!(
+            search(State::Waiting, None),
+            "search bank: has ended, and the command that started it shows its result, ./bank 3"
+        );
+        assert_eq!(search(State::Over, None), "search bank: over, ./bank 3");
+        assert_eq!(search(State::Cancelled, None), "search bank: cancelled, ./bank 3");
+        let beat = |search: Option<&str>, refuses: Option<&str>| {
+            machine(&Heartbeat {
+                machine: "ci-1".into(),
+                host: "host".into(),
+                workers: 8,
+                search: search.map(str::to_owned),
+                executions: 0,
+                rate: 1234.5,
+                refuses: refuses.map(str::to_owned),
+                leaves: false,
+            })
+        };
+        assert_eq!(beat(None, None), "machine ci-1, 8 workers: has nothing to run");
+        let runs = "machine ci-1, 8 workers: runs bank, 1234 executions/s";
+        assert_eq!(beat(Some("bank"), None), runs);
+        let refuses = "machine ci-1, 8 workers: refuses bank: another build";
+        assert_eq!(beat(Some("bank"), Some("another build")), refuses);
+    }
+
+    #[test]
+    fn a_name_of_another_search_and_a_new_key() {
+        assert_eq!(
+            taken("one:4222", &announcement(State::Running)),
+            "the server at one:4222 has a search bank of another program or with other options (./bank \
+             3): choose another --cluster-name, or end it (heddle cluster cancel)"
+        );
+        assert_eq!(
+            key_made(Path::new("key"), Path::new("key.pub"), "UABC"),
+            "key: the secret key, for `heddle explore --sign`\nkey.pub: the public key, for `heddle \
+             worker --trust`\nUABC\n"
+        );
+    }
+
+    #[test]
+    fn predicates_belong_to_one_machine() {
+        let options = SearchOptions { strategy: StrategyChoice::WHEN, ..SearchOptions::default() };
+        assert_eq!(
+            needs_one_machine(&options),
+            Some("its predicates are compiled for the program of one machine")
+        );
+        let options = SearchOptions { when: vec!["x > 0".into()], ..SearchOptions::default() };
+        assert_eq!(
+            share(&options).expect_err("a predicate").to_string(),
+            "machines cannot share a search with predicates (--when, --always, --never), which are \
+             compiled for the program of one machine: search without --cluster"
+        );
+    }
+
+    #[test]
+    fn notes_on_searches_name_the_command_to_give() {
+        assert_eq!(
+            no_machine("one:4222"),
+            "no machine is at one:4222: the searches begin when one joins (heddle worker)"
+        );
+        assert_eq!(
+            continues_here("bank"),
+            "the search bank continues from its state on this machine"
+        );
+        assert_eq!(
+            continues_there("bank", "one:4222"),
+            "the machines continue the search bank: the same command shows its result, `heddle cluster \
+             cancel one:4222 bank` ends it"
+        );
+        assert_eq!(nothing_at("one:4222"), "no search and no machine at one:4222\n");
     }
 }

@@ -87,19 +87,24 @@ fn packages(args: &CargoBuildArgs) -> Result<Vec<PathBuf>, Problem> {
 
 fn run_program(args: &CargoRunArgs) -> Result<Status, Problem> {
     let built = build(&["build"], &args.cargo)?;
-    let programs: Vec<Built> = built.into_iter().filter(|one| !one.is_test).collect();
-    match programs.as_slice() {
-        [one] => {
-            let words = ["run", "--"].map(OsString::from).into_iter();
-            become_heddle(words.chain(one.program.command.clone()).chain(args.words.clone()))
-        }
-        [] => Err(Problem::Usage("cargo built no program for these options".into())),
+    let programs: Vec<Program> =
+        built.into_iter().filter(|one| !one.is_test).map(|one| one.program).collect();
+    let program = only(&programs).map_err(Problem::Usage)?;
+    let words = ["run", "--"].map(OsString::from).into_iter();
+    become_heddle(words.chain(program.command.clone()).chain(args.words.clone()))
+}
+
+/// The program that cargo built, if it is the only one.
+fn only(programs: &[Program]) -> Result<&Program, String> {
+    match programs {
+        [one] => Ok(one),
+        [] => Err("cargo built no program for these options".to_owned()),
         several => {
-            let names: Vec<String> = several.iter().map(|one| clean(&one.program.name)).collect();
-            Err(Problem::Usage(format!(
+            let names: Vec<String> = several.iter().map(|one| clean(&one.name)).collect();
+            Err(format!(
                 "cargo built several programs ({}): choose one with --bin or --example",
                 names.join(", ")
-            )))
+            ))
         }
     }
 }
@@ -193,5 +198,24 @@ mod tests {
             ..CargoBuildArgs::default()
         };
         assert_eq!(words(&args), ["--package=bank", "--all-features", "--profile", "ci"]);
+    }
+
+    #[test]
+    fn one_program_is_needed() {
+        let program = |name: &str| Program {
+            name: name.to_owned(),
+            command: Vec::new(),
+            directory: PathBuf::new(),
+            environment: Vec::new(),
+            disabled: None,
+            is_one_test: false,
+        };
+        let (bank, queue) = (program("bank"), program("queue"));
+        assert_eq!(only(&[]).expect_err("none"), "cargo built no program for these options");
+        assert_eq!(
+            only(&[bank, queue]).expect_err("two"),
+            "cargo built several programs (bank, queue): choose one with --bin or --example"
+        );
+        assert!(only(&[program("bank")]).is_ok());
     }
 }

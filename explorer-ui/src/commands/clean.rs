@@ -29,28 +29,53 @@ pub fn main(args: &CleanArgs, console: &Console) -> Result<Status, Problem> {
         let removes = args.remove && (args.all || !is_precious);
         let in_use = removes && is_in_use(&path);
         let state = match (removes, in_use) {
-            (true, true) => "  kept: a running program uses it",
+            (true, true) => State::InUse,
             (true, false) => match remove(&path) {
-                Ok(()) => "  removed",
+                Ok(()) => State::Removed,
                 Err(error) => {
                     failed.push(format!("{}: {error}", path.display()));
-                    "  not removed"
+                    State::NotRemoved
                 }
             },
-            (false, _) if args.remove => "  kept: --all removes it, too",
-            (false, _) => "",
+            (false, _) if args.remove => State::Precious,
+            (false, _) => State::Listed,
         };
-        let shown = clean(&path.display().to_string());
-        text += &format!("{what:<22} {kilobytes:>8} kB  {shown}{state}\n");
+        text += &line(what, kilobytes, &path, state);
     }
     if text.is_empty() {
         text = "nothing is kept\n".to_owned();
     }
     console.print(&text)?;
-    match failed.is_empty() {
-        true => Ok(Status::Fine),
-        false => Err(Problem::Usage(format!("cannot remove {}", failed.join(", ")))),
-    }
+    not_removed(&failed).map_or(Ok(Status::Fine), Err)
+}
+
+/// What was done with an item.
+#[derive(Clone, Copy)]
+enum State {
+    Listed,
+    Removed,
+    NotRemoved,
+    InUse,
+    Precious,
+}
+
+/// The line for an item.
+fn line(what: &str, kilobytes: u64, path: &Path, state: State) -> String {
+    let state = match state {
+        State::Listed => "",
+        State::Removed => "  removed",
+        State::NotRemoved => "  not removed",
+        State::InUse => "  kept: a running program uses it",
+        State::Precious => "  kept: --all removes it, too",
+    };
+    let shown = clean(&path.display().to_string());
+    format!("{what:<22} {kilobytes:>8} kB  {shown}{state}\n")
+}
+
+/// The error for items that could not be removed, each with its reason.
+fn not_removed(failed: &[String]) -> Option<Problem> {
+    let all = failed.join(", ");
+    (!failed.is_empty()).then(|| Problem::Usage(format!("cannot remove {all}")))
 }
 
 /// The files and directories that exist.
@@ -117,4 +142,31 @@ fn is_in_use(path: &Path) -> bool {
         })
         .filter_map(|entry| fs::read_to_string(entry.path().join("maps")).ok())
         .any(|maps| maps.lines().any(|line| line.contains(&path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_item_has_a_line_that_says_what_was_done() {
+        let of = |state| line("traces saved there", 12, Path::new("/s/traces"), state);
+        let begin = "traces saved there           12 kB  /s/traces";
+        for (state, end) in [
+            (State::Listed, ""),
+            (State::Removed, "  removed"),
+            (State::NotRemoved, "  not removed"),
+            (State::InUse, "  kept: a running program uses it"),
+            (State::Precious, "  kept: --all removes it, too"),
+        ] {
+            assert_eq!(of(state), format!("{begin}{end}\n"));
+        }
+        assert!(not_removed(&[]).is_none());
+        assert_eq!(
+            not_removed(&["/a: busy".to_owned(), "/b: read-only".to_owned()])
+                .map(|problem| problem.to_string())
+                .as_deref(),
+            Some("cannot remove /a: busy, /b: read-only")
+        );
+    }
 }

@@ -103,7 +103,12 @@ fn replayed(
 ) -> Result<String, Problem> {
     let target = Target::new(program.as_os_str(), Vec::<OsString>::new())?;
     let mut line = Line::new(console, false);
-    match replay_core::replay(trace, &target, TIMES, interrupted, &mut line)? {
+    repeated(replay_core::replay(trace, &target, TIMES, interrupted, &mut line)?, style)
+}
+
+/// The line for the replays of the demo's failure.
+fn repeated(replayed: Replayed, style: &Style) -> Result<String, Problem> {
+    match replayed {
         Replayed::Same { times, failure: Some(failure), .. } => {
             let text = format!("{}: {}", failure.kind, count(times, "time"));
             Ok(format!("{}, with identical steps every time\n", style.paint(Role::Good, &text)))
@@ -150,8 +155,46 @@ fn directory() -> Result<PathBuf, Error> {
             Err(error) => tried.push(format!("{}: {error}", directory.display())),
         }
     }
-    Err(Error::Runtime(format!(
+    Err(no_directory(&tried))
+}
+
+/// The error if the demo can be written to none of the directories that were tried, each with its reason.
+fn no_directory(tried: &[String]) -> Error {
+    Error::Runtime(format!(
         "no directory for the demo ({}): set XDG_STATE_HOME to a directory of yours",
         tried.join("; ")
-    )))
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+
+    #[test]
+    fn a_demo_that_does_not_fail_every_time_is_an_error() {
+        let style = Style { color: false, ascii: true };
+        let same = |failure| Replayed::Same { times: 100, failure, output: Vec::new() };
+        assert_eq!(
+            repeated(same(samples::assertion().failure), &style).expect("it fails"),
+            "assertion: 100 times, with identical steps every time\n"
+        );
+        let message = |replayed| repeated(replayed, &style).expect_err("no failure").to_string();
+        assert_eq!(
+            message(same(None)),
+            "the demo's failure was not reproduced, although it should be: `heddle doctor` checks this \
+             machine"
+        );
+        let what = "T1 reads x instead of y".to_owned();
+        assert_eq!(
+            message(Replayed::Diverged { run: 3, step: 7, what }),
+            "the demo's replay diverged in run 3 at step 8: T1 reads x instead of y"
+        );
+        assert_eq!(
+            no_directory(&["/x: not a directory".to_owned(), "/y: read-only".to_owned()])
+                .to_string(),
+            "no directory for the demo (/x: not a directory; /y: read-only): set XDG_STATE_HOME to a \
+             directory of yours"
+        );
+    }
 }

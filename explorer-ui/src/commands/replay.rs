@@ -158,3 +158,22 @@ fn status(replayed: &Replayed, interrupted: bool, times: u64) -> Status {
         Replayed::Diverged { .. } => Status::Target,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+
+    #[test]
+    fn a_replay_that_diverges_confirms_nothing() {
+        let style = Style { color: false, ascii: true };
+        let what = "T1 reads x. Something outside of the schedule has changed".to_owned();
+        let replayed = Replayed::Diverged { run: 1, step: 9, what };
+        assert_eq!(
+            text(&replayed, &samples::assertion(), 1, "a.heddle", &style),
+            "the execution diverged, so the failure is neither confirmed nor refuted\n  run 1, step 10: \
+             T1 reads x. Something outside of the schedule has changed\n\nNext\n  heddle show --steps \
+             5..10 a.heddle   the recording up to this step\n"
+        );
+    }
+}

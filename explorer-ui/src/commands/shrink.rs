@@ -55,7 +55,19 @@ pub fn main(args: &ShrinkArgs, console: &Console) -> Result<Status, Problem> {
 
 fn text(shrunk: &Shrunk, path: &Path, console: &Console) -> String {
     let style = &console.style;
-    let known = match shrunk.proof {
+    let known = minimality(shrunk.proof);
+    let mut text = format!("from {}\n", sizes(shrunk.from));
+    text.push_str(&format!("to   {}\n", style.paint(Role::Title, &sizes(shrunk.to))));
+    text.push_str(&format!("{known}\n\n"));
+    let layout = Layout { width: console.width, selection: Selection::default(), enabled: false };
+    text.push_str(&schedule(&shrunk.trace, style, &layout));
+    text.push('\n');
+    text + &next_commands::trace_commands(&path.display().to_string(), "shrink", style)
+}
+
+/// How small the schedule is known to be.
+fn minimality(proof: Proof) -> String {
+    match proof {
         Proof::Proved { ran, executions, wholly } => {
             let executions = count(executions, "execution");
             let all = match ran {
@@ -84,14 +96,7 @@ fn text(shrunk: &Shrunk, path: &Path, console: &Console) -> String {
             "no smaller schedule was found by removing switches one at a time".to_owned()
         }
         Proof::Interrupted => "interrupted: this is the smallest schedule so far".to_owned(),
-    };
-    let mut text = format!("from {}\n", sizes(shrunk.from));
-    text.push_str(&format!("to   {}\n", style.paint(Role::Title, &sizes(shrunk.to))));
-    text.push_str(&format!("{known}\n\n"));
-    let layout = Layout { width: console.width, selection: Selection::default(), enabled: false };
-    text.push_str(&schedule(&shrunk.trace, style, &layout));
-    text.push('\n');
-    text + &next_commands::trace_commands(&path.display().to_string(), "shrink", style)
+    }
 }
 
 fn object(shrunk: &Shrunk, path: &Path) -> String {
@@ -123,4 +128,23 @@ fn object(shrunk: &Shrunk, path: &Path) -> String {
         "wholly": wholly,
         "trace": path,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_small_a_schedule_is_known_to_be() {
+        let proved = |ran, wholly| Proof::Proved { ran, executions: 120, wholly };
+        let all = [
+            proved(Enumerated::Schedules, false),
+            proved(Enumerated::Schedules, true),
+            proved(Enumerated::Orders, false),
+            Proof::Tried { below: Some(1) },
+            Proof::Tried { below: None },
+            Proof::Interrupted,
+        ];
+        insta::assert_snapshot!(all.map(minimality).join("\n"));
+    }
 }

@@ -60,7 +60,7 @@ fn header(input: &mut dyn BufRead) -> io::Result<Option<u64>> {
         }
         begun = true;
         if line.last() != Some(&b'\n') {
-            return Err(wrong("this is no header of the Debug Adapter Protocol"));
+            return Err(wrong("the line is no header of the Debug Adapter Protocol"));
         }
         let line = String::from_utf8_lossy(&line);
         let line = line.trim();
@@ -111,5 +111,12 @@ mod tests {
             assert!(matches!(read(&mut text.as_bytes()), Incoming::End(Some(_))), "{text}");
         }
         assert_eq!(read(&mut &b""[..]), Incoming::End(None));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_no_header() {
+        let mut input = io::Cursor::new(vec![b'x'; 100_000]);
+        let Incoming::End(Some(why)) = read(&mut input) else { panic!("a message") };
+        assert_eq!(why.to_string(), "the line is no header of the Debug Adapter Protocol");
     }
 }

@@ -6,7 +6,7 @@
 //! attributes on `testsuites`.
 
 use crate::report::suite::NOT_REPEATED;
-use crate::report::text::clean;
+use crate::report::text::{clean, count};
 use chrono::{DateTime, Utc};
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite, XmlString};
 use std::time::{Duration, SystemTime};
@@ -93,8 +93,13 @@ fn status(report: &Report) -> TestCaseStatus {
     for bug in report.bugs.iter().chain(&report.unconfirmed) {
         let trace = bug.trace.as_deref().unwrap_or("not written");
         description += &clean(&format!(
-            "{}: {} at {} (execution {}, {} preemptions, seen {} times, trace {trace})",
-            bug.kind, bug.message, bug.site, bug.found_at, bug.preemptions, bug.count
+            "{}: {} at {} (execution {}, {}, seen {}, trace {trace})",
+            bug.kind,
+            bug.message,
+            bug.site,
+            bug.found_at,
+            count(bug.preemptions, "preemption"),
+            count(bug.count, "time")
         ));
         description.push('\n');
     }
@@ -156,6 +161,8 @@ mod tests {
         assert!(text.contains("name=\"./a &quot;b&quot;\""), "{text}");
         assert!(text.contains("assertion: a &lt; b &amp;&amp; &quot;c&quot; \\u{1b}[0m"), "{text}");
         assert_eq!(text.matches("<failure").count(), 1);
+        let facts = " at x.c:3 (execution 2, 1 preemption, seen 4 times, trace not written)";
+        assert_eq!(text.matches(facts).count(), 2, "{text}");
     }
 
     #[test]

@@ -205,4 +205,21 @@ mod tests {
         let line = annotation(&outcome, &bug);
         assert!(line.starts_with("::error file=lib.rs,line=7,title="), "{line}");
     }
+
+    #[test]
+    fn a_test_that_was_not_searched_has_a_reason() {
+        let ignored = Outcome { reason: "#[ignore]".into(), ..outcome("slow", Verdict::Ignored) };
+        let all = [
+            outcome("plain", Verdict::NoThreads),
+            outcome("old", Verdict::Known),
+            outcome("late", Verdict::NotRun),
+            ignored,
+        ];
+        let text = render(&all, SystemTime::UNIX_EPOCH);
+        for reason in
+            ["it creates no thread", "its failure is in the baseline", "not-run", "#[ignore]"]
+        {
+            assert!(text.contains(&format!("<skipped message=\"{reason}\"")), "{reason}: {text}");
+        }
+    }
 }

@@ -38,3 +38,38 @@ pub fn render(checks: &[Check], style: &Style) -> String {
     text.push('\n');
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_says_whether_heddle_works_here() {
+        let check = |state, advice: &str| Check {
+            name: "proc file system",
+            state,
+            found: "what was found".to_owned(),
+            advice: advice.to_owned(),
+        };
+        let good = check(State::Good, "");
+        let warning = check(State::Warning, "what to do");
+        let bad = check(State::Bad, "");
+        let style = Style { color: false, ascii: true };
+        assert_eq!(
+            render(std::slice::from_ref(&good), &style),
+            "ok    proc file system  what was found\n\nall checks passed\n"
+        );
+        assert_eq!(
+            render(&[warning.clone(), good.clone()], &style),
+            "warn  proc file system  what was found\n                        what to do\n\
+             ok    proc file system  what was found\n\n\
+             heddle works on this machine, with the limitations above\n"
+        );
+        assert_eq!(
+            render(&[bad, warning], &style),
+            "bad   proc file system  what was found\n\
+             warn  proc file system  what was found\n                        what to do\n\n\
+             heddle cannot work on this machine until the problems above are fixed\n"
+        );
+    }
+}

@@ -118,4 +118,18 @@ mod tests {
           until step 5, 29 of 69 schedules pass; from step 6 on none
         ");
     }
+
+    #[test]
+    fn shares_that_are_not_known_are_named() {
+        let prospect = |executions, failing, complete| Prospect { executions, failing, complete };
+        assert_eq!(words(prospect(0, 0, false)), "unknown: no execution ended");
+        assert_eq!(words(prospect(1, 0, true)), "0 of 1 schedule fail");
+        let mut forecast = Forecast::default();
+        for after in 0..3 {
+            forecast.add(Outlook::After(after, prospect(4, 4, true)));
+        }
+        let style = Style { color: false, ascii: true };
+        let line = "  8 up to step 2           every schedule fails\n";
+        assert_eq!(render(&forecast, 2, &style), format!("What may follow\n{line}"));
+    }
 }

@@ -177,4 +177,12 @@ mod tests {
             assert_eq!(short_name(name, cells, "~"), wanted, "{name}");
         }
     }
+
+    #[test]
+    fn the_middle_of_a_very_long_name_is_left_out() {
+        let name = "x".repeat(500) + "middle" + &"y".repeat(500);
+        let (begin, end) = ("x".repeat(500), "y".repeat(500));
+        assert_eq!(super::bounded(&name), format!("{begin}... (6 bytes left out) ...{end}"));
+        assert_eq!(super::bounded("short"), "short");
+    }
 }

@@ -175,3 +175,105 @@ fn proposal(of: &Proposal) -> Value {
         "condition": of.condition,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+    use replay_core::narrow::SiteOfThread;
+    use replay_core::runner::Reached;
+    use traces::report::ThroughReport;
+
+    fn proposal(line: u32) -> Proposal {
+        let role = SiteOfThread {
+            thread: "T1".to_owned(),
+            path: "src/queue.c".to_owned(),
+            line,
+            text: None,
+            locks: false,
+            write: false,
+            step: 3,
+            lateness: 0,
+        };
+        Proposal { roles: vec![role], condition: vec!["len == 1".to_owned()] }
+    }
+
+    fn counts(with: (u64, u64), without: (u64, u64)) -> Counts {
+        let of = |(failing, passing)| Reached { passing, failing };
+        Counts { with: of(with), without: of(without) }
+    }
+
+    fn text(finding: Finding) -> String {
+        let failing = samples::assertion();
+        let narrowed = Narrowed { failing, finding, proposals: 1, executions: 1_200 };
+        let style = Style { color: false, ascii: true };
+        render(&narrowed, &narrowed.failing, &style)
+    }
+
+    #[test]
+    fn without_a_cause_the_text_says_why() {
+        let compared = "1 predicate compared in 1,200 executions\n";
+        let none = "cause not found: no state of these sites and variables separates the executions \
+                    that fail from those that pass\n";
+        assert_eq!(text(Finding::Nothing), format!("{none}{compared}"));
+        let always = "every schedule fails: the failure needs no state of threads, and no predicate \
+                      causes it\n";
+        assert_eq!(text(Finding::Always), format!("{always}{compared}"));
+        let passed = "cause not found: none of the executions passed, so that nothing can be compared \
+                      with the failure\n";
+        assert_eq!(text(Finding::NonePassed), format!("{passed}{compared}"));
+    }
+
+    #[test]
+    fn a_state_that_is_not_the_cause_says_what_it_lacks() {
+        for (with, without, lacks) in [
+            (
+                (9, 0),
+                (2, 5),
+                "it is sufficient, but not necessary: the failure has another cause, too",
+            ),
+            (
+                (9, 3),
+                (0, 5),
+                "it is necessary, but not sufficient: something else must be true, too",
+            ),
+            ((9, 3), (2, 5), "it is neither sufficient nor necessary"),
+        ] {
+            let (yes, no) = (with.0 + with.1, without.0 + without.1);
+            assert_eq!(
+                text(Finding::Part(proposal(9), counts(with, without))),
+                format!(
+                    "cause not found; the nearest state is T1@queue.c:9: len == 1\n  with this state 9 \
+                     of {yes} executions fail, without it {} of {no}\n  {lacks}\n1 predicate compared \
+                     in 1,200 executions\n",
+                    without.0
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn a_cause_comes_with_lines_for_the_source_and_commands() {
+        let led =
+            ThroughReport { met_passing: 1, met_failing: 3, other_passing: 9, other_failing: 0 };
+        let line = |line, replaces| Insertion {
+            path: "src/queue.c".to_owned(),
+            line,
+            code: "heddle_cp(len == 1);".to_owned(),
+            replaces,
+        };
+        let cause = Cause {
+            predicate: proposal(9),
+            counts: counts((9, 0), (0, 5)),
+            proved: false,
+            led: Some(led),
+            alternatives: vec![proposal(10)],
+            insertions: Ok(vec![line(9, false), line(12, true)]),
+        };
+        insta::assert_snapshot!("cause_counted", text(Finding::Cause(cause.clone())));
+        let why = Err("the threads are in several modules of a Rust program".to_owned());
+        let proved =
+            Cause { proved: true, led: None, alternatives: Vec::new(), insertions: why, ..cause };
+        insta::assert_snapshot!("cause_proved", text(Finding::Cause(proved)));
+    }
+}

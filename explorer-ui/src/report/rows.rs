@@ -463,3 +463,55 @@ fn error_name(value: u64) -> String {
     }
     .to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_of_steps_are_named() {
+        use Operation as O;
+        let result = |operation, result| {
+            let site = Site { module: 0, offset: 0 };
+            value(&Step { task: TaskId(1), operation, object: None, site, value: result })
+        };
+        for (operation, number, expected) in [
+            (O::Read, 7, "= 7"),
+            (O::Read, u64::MAX, "= -1"),
+            (O::Write, 1 << 40, "= 0x10000000000"),
+            (O::FutexWake, 0, "woke none"),
+            (O::FutexWake, 2, "woke 2"),
+            (O::TryLock, 1, "= not permitted"),
+            (O::Join, 3, "= no such thread"),
+            (O::Lock, 4, "= interrupted"),
+            (O::Lock, 11, "= would block"),
+            (O::TryLock, 16, "= busy"),
+            (O::Lock, 22, "= invalid"),
+            (O::Lock, 35, "= would deadlock"),
+            (O::Lock, 110, "= timed out"),
+            (O::Lock, 125, "= cancelled"),
+            (O::Lock, 130, "= owner died"),
+            (O::Lock, 131, "= not recoverable"),
+            (O::Lock, 99, "= 99"),
+        ] {
+            assert_eq!(result(operation, number).as_deref(), Some(expected), "{operation:?}");
+        }
+        assert_eq!(result(O::Lock, 0), None);
+        let moved = O::ALL.iter().find(|one| one.description().value == Value::WokenOrMoved);
+        let moved = *moved.expect("an operation moves waiting tasks");
+        assert_eq!(result(moved, 3).as_deref(), Some("woke or moved 3"));
+    }
+
+    #[test]
+    fn folded_steps_of_a_library_are_counted() {
+        let trace = crate::report::samples::two_tasks();
+        let style = crate::report::style::Style { color: false, ascii: true };
+        let run = |what| {
+            let reader = Reader::new(&trace);
+            reader.run_cell(&trace, 1, Run { length: 3, what }, style.glyphs()).operation
+        };
+        assert_eq!(run(What::Library), "3 library steps");
+        assert_eq!(run(What::Silent), "3 steps");
+        assert_eq!(run(What::Spin { turns: 2 }), "spins 2 times");
+    }
+}

@@ -162,7 +162,7 @@ fn table(outcomes: &[Outcome], style: &Style, cells: usize) -> String {
         if !report.unconfirmed.is_empty() || report.diverged > 0 {
             let name = clean(&outcome.name());
             let seen = count(report.unconfirmed.len() as u64, "failure");
-            let diverged = count(report.diverged, "prefix");
+            let diverged = count(report.diverged, "execution");
             text.push_str(&format!(
                 "{name} is unstable: it depends on something outside of the schedule ({seen} not \
                  confirmed, {diverged} diverged)\n"
@@ -194,4 +194,67 @@ pub fn totals(outcomes: &[Outcome], style: &Style) -> String {
         })
         .collect();
     format!("{}: {}", count(outcomes.len() as u64, "test"), parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::search::empty_report;
+    use traces::FailureKind;
+    use traces::report::Verdict as Searched;
+
+    fn outcome(test: &str, verdict: Verdict, reason: &str) -> Outcome {
+        Outcome {
+            suite: "queue".to_owned(),
+            test: test.to_owned(),
+            framework: "",
+            verdict,
+            reason: reason.to_owned(),
+            elapsed_s: 0.5,
+            report: None,
+            schedule: String::new(),
+        }
+    }
+
+    #[test]
+    fn every_kind_of_outcome() {
+        let failure = traces::report::Bug {
+            kind: FailureKind::Deadlock,
+            signature: String::new(),
+            message: "T1 waits".to_owned(),
+            site: "queue.c:9".to_owned(),
+            trace: Some("out/a b.heddle".to_owned()),
+            found_at: 3,
+            preemptions: 1,
+            switches: 2,
+            steps: 9,
+            count: 1,
+        };
+        let report = || empty_report(Searched::Incomplete, "random", String::new());
+        let with = |test, verdict, report| Outcome {
+            report: Some(Box::new(report)),
+            ..outcome(test, verdict, "")
+        };
+        let failing = || traces::report::Report { bugs: vec![failure.clone()], ..report() };
+        let cut = traces::report::Report { cut: 1_200, executions: 5_000, ..report() };
+        let whole = |bound| traces::report::Report { bound, complete: true, ..report() };
+        let unstable =
+            traces::report::Report { unconfirmed: vec![failure.clone()], diverged: 2, ..report() };
+        let all = [
+            with("push", Verdict::Bug, failing()),
+            with("pop", Verdict::Known, failing()),
+            with("cut", Verdict::Incomplete, cut),
+            with("bounded", Verdict::Clean, whole(Some(1))),
+            with("all", Verdict::Clean, whole(None)),
+            with("clock", Verdict::Unconfirmed, unstable),
+            outcome("missing", Verdict::Error, "it ended before main"),
+            outcome("plain", Verdict::NoThreads, ""),
+            outcome("slow", Verdict::Ignored, ""),
+            outcome("last", Verdict::NotRun, ""),
+        ];
+        let style = Style { color: false, ascii: true };
+        let lines: Vec<String> = all.iter().map(|one| line(one, &style)).collect();
+        insta::assert_snapshot!("suite_lines", lines.join("\n"));
+        insta::assert_snapshot!("suite_table", render(&all, &style, 100));
+    }
 }

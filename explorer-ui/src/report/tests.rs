@@ -197,3 +197,141 @@ fn a_position_lists_enabled_tasks_and_what_blocks_the_others() {
         assert!(end.contains(line), "{line}: {end}");
     }
 }
+
+#[test]
+fn a_search_report_with_everything_beside_failures() {
+    let bug = r#"{"kind":"deadlock","signature":"s","message":"T1 waits","site":"queue.c:41",
+        "trace":null,"found_at":0,"preemptions":2,"switches":5,"steps":63,"count":12}"#;
+    let access = |task: &str, locks: &str| {
+        format!(
+            r#"{{"task":"{task}","what":"writes 4 bytes","step":3,"locks":{locks},
+            "stack":["push (queue.c:9)","worker (queue.c:30)"]}}"#
+        )
+    };
+    let report = sample_report(&format!(
+        r#"{{"bugs":[{bug},{bug}],"unconfirmed":[{bug}],"classes":9,"points":{{"api":41,"racy":2,
+        "kept":2,"compiled":0}},"races":["q.len: T1 and T2"],"race_details":[{{"message":"m",
+        "accesses":[{},{}],"trace":null}}],"suppressed":["race:libfoo (3)"],
+        "store_buffers":["x: the load at a.c:3"],"left_held":["m: locked by T1 at a.c:9"],
+        "predicates":[{{"text":"T1@f","result":"not-found"}},{{"text":"T2@f","result":"impossible"}}],
+        "conditions":[{{"text":"x > 0","result":"not-broken"}},
+        {{"text":"x > 1","result":"never-broken"}}],
+        "through":{{"met_passing":1,"met_failing":3,"other_passing":9,"other_failing":0}}}}"#,
+        access("T1", "[]"),
+        access("T2", r#"["m","n"]"#),
+    ));
+    assert_snapshot!(search::render(&report, &PLAIN));
+}
+
+#[test]
+fn a_complete_search_says_what_it_covered() {
+    let lines: Vec<String> = ["null", "0", "1", "2", "-1"]
+        .iter()
+        .map(|bound| {
+            let report = sample_report(&format!(
+                r#"{{"verdict":"clean","complete":true,"bound":{bound},"diverged":0}}"#
+            ));
+            search::render(&report, &PLAIN).lines().next().unwrap_or_default().to_owned()
+        })
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "no failure, search complete (every schedule)",
+            "no failure, search complete (every schedule without preemptions)",
+            "no failure, search complete (every schedule with up to 1 preemption)",
+            "no failure, search complete (every schedule with up to 2 preemptions)",
+            "no failure, search complete (not every schedule without preemptions)",
+        ]
+    );
+    let error = sample_report(r#"{"verdict":"error","reason":"./queue: not found","bugs":[]}"#);
+    let text = search::render(&error, &PLAIN);
+    assert!(text.starts_with("the program could not be run: ./queue: not found\n"), "{text}");
+}
+
+#[test]
+fn an_execution_that_was_not_recorded_has_no_schedule() {
+    let mut trace = samples::assertion();
+    trace.execution = traces::Execution::default();
+    assert_eq!(
+        schedule(&trace, &PLAIN, &layout(80)),
+        "no schedule was recorded: the program did not fail in this way when its execution was repeated \
+         for the recording; the failure depends on more than the schedule\n"
+    );
+}
+
+#[test]
+fn states_of_tasks_at_a_failure() {
+    use traces::{TaskId, TaskStack, TaskState};
+    let mut trace = samples::assertion();
+    let states = [
+        TaskState::Running,
+        TaskState::Runnable,
+        TaskState::Blocked("waits for m".to_owned()),
+        TaskState::Exited,
+    ];
+    let failure = trace.failure.as_mut().expect("it fails");
+    failure.task = None;
+    failure.past.clear();
+    let stack = |state| TaskStack { task: TaskId(1), state, frames: Vec::new() };
+    failure.stacks = states.map(stack).to_vec();
+    let text = failure::render(&trace, &PLAIN, 80);
+    let lines: Vec<&str> = text.lines().skip(1).filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    for (line, end) in
+        lines.iter().zip(["was running", "was enabled", "blocked: waits for m", "had exited"])
+    {
+        assert!(line.ends_with(end), "{line}");
+    }
+}
+
+#[test]
+fn the_accesses_of_a_race_name_their_locks() {
+    use traces::FailureKind;
+    let mut trace = samples::assertion();
+    let failure = trace.failure.as_mut().expect("it fails");
+    failure.kind = FailureKind::Race;
+    let mut past = failure.past[0].clone();
+    assert_eq!(failure::holding(&trace, &past), ", holding no lock,");
+    past.locks = vec![0];
+    let name = trace.execution.objects[0].name.clone();
+    assert_eq!(failure::holding(&trace, &past), format!(", holding {name},"));
+    trace.failure.as_mut().expect("it fails").kind = FailureKind::Deadlock;
+    assert_eq!(failure::holding(&trace, &past), "");
+}
+
+#[test]
+fn a_step_lists_its_relations_to_others() {
+    let text = position::render(&samples::two_tasks(), 2, &PLAIN);
+    assert_snapshot!(text);
+}
+
+#[test]
+fn a_late_task_is_named_in_the_summary() {
+    use traces::TaskId;
+    let mut trace = samples::two_tasks();
+    let note = traces::execution::DeadlineNote {
+        step: 1,
+        preempts: false,
+        late: Some((TaskId(1), 2_000_000)),
+    };
+    trace.execution.deadlines.push(note);
+    let text = summary::render(&trace, &PLAIN);
+    assert!(text.contains(" · T1 up to 0.002 s late by its clock"), "{text}");
+}
+
+#[test]
+fn reversed_orders_are_listed() {
+    use traces::Operation;
+    let first = samples::lost_update();
+    let mut second = first.clone();
+    let steps = &second.execution.steps;
+    let writes = (0..steps.len()).filter(|&at| steps[at].operation == Operation::Write);
+    let [one, other] = writes.collect::<Vec<_>>()[..] else { panic!("two writes") };
+    second.execution.steps.swap(one, other);
+    second.failure = None;
+    let text = crate::report::diff::render(&first, &second, 1, &PLAIN, 100);
+    let heading = "Reversed orders (as in A; B has the reverse)\n  T1 write total (queue.c:10) before T2 write \
+                   total (queue.c:10)\n";
+    assert!(text.contains(heading), "{text}");
+}

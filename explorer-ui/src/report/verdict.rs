@@ -434,4 +434,75 @@ mod tests {
         assert_eq!(later, "from step 18 on no schedule passes");
         assert_eq!(found(40, None, None), "");
     }
+
+    #[test]
+    fn what_a_verdict_is_based_on() {
+        let runs = |with: (usize, usize), without: (usize, usize)| {
+            let evidence = Evidence {
+                with_failing: with.0,
+                with_passing: with.1,
+                without_failing: without.0,
+                without_passing: without.1,
+                other: 0,
+            };
+            basis(&Verdict { pattern: Pattern::Always, basis: Basis::Runs(evidence) })
+        };
+        let of = |basis| self::basis(&Verdict { pattern: Pattern::Always, basis });
+        assert_eq!(of(Basis::Recording), "");
+        assert_eq!(of(Basis::AllSchedules), "every schedule fails: all of them were run");
+        assert_eq!(runs((5, 0), (0, 7)), "with any other order it passes (7 runs)");
+        assert_eq!(
+            runs((5, 0), (2, 7)),
+            "with this order it always failed (5 runs); without it 2 of 9 failed"
+        );
+        assert_eq!(runs((5, 0), (2, 0)), "none of 7 schedules passed");
+        assert_eq!(runs((5, 1), (2, 3)), "4 of 11 schedules nearby passed");
+    }
+
+    #[test]
+    fn a_sentence_for_each_way_to_fail() {
+        let trace = samples::lost_update();
+        let write = |pattern| Writer { trace: &trace, file: RefCell::default() }.sentence(&pattern);
+        let steps = &trace.execution.steps;
+        let find = |operation, task: u16| {
+            let is = |step: &traces::Step| step.operation == operation && step.task.0 == task;
+            let at = steps.iter().position(is).expect("the sample has the step");
+            let traces::Step { task, operation, object, site, .. } = steps[at];
+            Moment { task, operation, object, site, step: Some(at) }
+        };
+        let (read, write_1) = (find(Operation::Read, 2), find(Operation::Write, 1));
+        let write_2 = find(Operation::Write, 2);
+        let since = read.step;
+        let sentences = [
+            write(Pattern::OwnLock { wait: write_1, since }),
+            write(Pattern::OwnLock { wait: write_1, since: None }),
+            write(Pattern::LostWakeup { wait: write_1, wakeup: None }),
+            write(Pattern::LostWakeup { wait: write_1, wakeup: Some(read) }),
+            write(Pattern::Between { inner: (write_1, write_1), outer: (read, write_2) }),
+            write(Pattern::Overlap { one: (read, write_2), other: (write_1, write_1) }),
+            write(Pattern::Orders(vec![(write_1, Moment { step: None, ..read })])),
+            write(Pattern::LastWrite { read, write: write_1 }),
+            write(Pattern::Spins(vec![read])),
+        ];
+        insta::assert_snapshot!(sentences.join("\n"));
+    }
+
+    #[test]
+    fn the_past_of_a_block_or_of_a_race() {
+        let of = |kind| {
+            let mut trace = samples::assertion();
+            trace.failure.as_mut().expect("it fails").kind = kind;
+            Writer { trace: &trace, file: RefCell::default() }.sentence(&Pattern::Past)
+        };
+        assert_eq!(
+            of(FailureKind::DoubleFree),
+            "T1 freed the block at queue.c:12; T1 freed it again at :34"
+        );
+        assert_eq!(
+            of(FailureKind::UseAfterFree),
+            "T1 freed the block at queue.c:12; T1 used it afterwards at :34"
+        );
+        let race = of(FailureKind::Race);
+        assert!(race.ends_with("; nothing orders the two"), "{race}");
+    }
 }

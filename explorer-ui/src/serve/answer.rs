@@ -53,4 +53,18 @@ mod tests {
         assert!(text.ends_with("é ... (16000 more bytes)"), "{}", &text[text.len() - 40..]);
         assert_eq!(value["b"], "short");
     }
+
+    #[test]
+    fn an_answer_that_is_too_large_is_refused() {
+        let value = json!(vec!["x".repeat(MAX_TEXT); 100]);
+        let length = json_text::text(&value).len();
+        let why = bounded(value).map(drop).expect_err("too large").message;
+        assert_eq!(
+            why,
+            format!(
+                "the answer has {length} bytes, more than {MAX_ANSWER}: ask for less at once with a \
+                 smaller `limit`"
+            )
+        );
+    }
 }

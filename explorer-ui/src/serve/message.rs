@@ -190,6 +190,19 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_says_which_field_is_wrong() {
+        let message = |line: &str| match parse(line.as_bytes(), line.len()) {
+            Line::One(Err(answer)) => {
+                answer["error"]["message"].as_str().unwrap_or_default().to_owned()
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(message(r#"{"method": "status", "id": 1}"#), "`jsonrpc` must be \"2.0\"");
+        assert_eq!(message(r#"{"jsonrpc": "2.0", "method": 3}"#), "`method` must be text");
+        assert_eq!(Fault::cancelled().message, "the request was cancelled");
+    }
+
+    #[test]
     fn responses_and_blank_lines_need_no_answer() {
         for line in ["", "  ", r#"{"jsonrpc": "2.0", "id": 1, "result": {}}"#] {
             assert_eq!(parse(line.as_bytes(), line.len()), Line::Empty, "{line}");

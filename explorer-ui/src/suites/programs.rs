@@ -158,9 +158,15 @@ mod tests {
         assert_eq!(programs[0].directory, Path::new("/b/sub"));
         assert_eq!(programs[0].environment, [("A".to_owned(), "1=2".to_owned())]);
         assert!(programs[0].is_one_test && !programs[1].is_one_test);
-        assert!(programs[1].disabled.is_some() && programs[2].disabled.is_some());
-        assert!(of_ctest("no JSON", Path::new("/b")).is_err());
-        assert!(of_ctest("{}", Path::new("/b")).is_err());
+        let disabled = |at: usize| programs[at].disabled.as_deref();
+        assert_eq!(disabled(1), Some("it is disabled in CTest"));
+        assert_eq!(disabled(2), Some("CTest knows no program for it: build the project first"));
+        let wrong = |text| of_ctest(text, Path::new("/b")).expect_err("not of CTest");
+        assert_eq!(
+            wrong("no JSON"),
+            "ctest --show-only=json-v1 printed expected ident at line 1 column 2"
+        );
+        assert_eq!(wrong("{}"), "ctest --show-only=json-v1 printed no list of tests");
     }
 
     #[test]
@@ -182,5 +188,15 @@ mod tests {
         assert_eq!(programs.len(), 2);
         let wrong = of_lines("./a\n./b 'x\n", Path::new("/b")).expect_err("open");
         assert!(wrong.contains("line 2"), "{wrong}");
+    }
+
+    #[test]
+    fn tests_without_a_program_and_lists_of_other_tools() {
+        let programs = of_meson(r#"[{"name":"queue","cmd":[]}]"#, Path::new("/b")).expect("valid");
+        assert_eq!(programs[0].disabled.as_deref(), Some("Meson knows no program for it"));
+        assert_eq!(
+            of_meson("{}", Path::new("/b")).expect_err("not of Meson"),
+            "meson introspect --tests printed no list of tests"
+        );
     }
 }

@@ -154,4 +154,24 @@ mod tests {
             .collect();
         assert_eq!(kinds, ['{', 'o', 'o', 'r', 'o']);
     }
+
+    #[test]
+    fn recordings_begin_end_and_fail_with_a_message() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut captures = Captures::new(directory.path().to_owned());
+        let path = directory.path().join("screen-1.cast");
+        let started = captures.toggle_recording();
+        assert_eq!(
+            started.text,
+            format!("recording the screen in {}; the same key ends it", path.display())
+        );
+        assert_eq!(captures.toggle_recording().text, format!("recorded in {}", path.display()));
+        let mut nowhere = Captures::new("/dev/null/none".into());
+        let refused = nowhere.toggle_recording();
+        assert!(refused.bad && refused.text.starts_with("the screen cannot be recorded: "));
+        nowhere.save();
+        let screen = Buffer::empty(Rect::new(0, 0, 4, 1));
+        let failed = nowhere.drawn(&screen).expect("a message");
+        assert!(failed.bad && failed.text.starts_with("the screen cannot be written: "));
+    }
 }

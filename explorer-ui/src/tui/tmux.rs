@@ -11,7 +11,11 @@ const RUN: &str = "\"$@\" || { echo; echo 'press enter to close'; read -r _; }";
 /// # Errors
 /// Why tmux refused, or could not be run.
 pub(super) fn split(command: &[OsString]) -> Result<(), String> {
-    let split = Command::new("tmux")
+    split_with("tmux", command)
+}
+
+fn split_with(tmux: &str, command: &[OsString]) -> Result<(), String> {
+    let split = Command::new(tmux)
         .args(["split-window", "-v", "-l", "50%", "sh", "-c", RUN, "sh"])
         .args(command)
         .stdin(Stdio::null())
@@ -23,5 +27,26 @@ pub(super) fn split(command: &[OsString]) -> Result<(), String> {
             Err(format!("tmux did not split the terminal: {}", said.trim()))
         }
         Err(error) => Err(format!("tmux cannot be run: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pane_runs_the_command_or_the_reason_is_given() {
+        let missing = split_with("/nowhere", &[]).expect_err("no program");
+        assert!(missing.starts_with("tmux cannot be run: "), "{missing}");
+        let refused = split_with("/bin/false", &[]).expect_err("it fails");
+        assert_eq!(refused, "tmux did not split the terminal: ");
+        // The pane's shell runs the command that follows.
+        let shell = |command: &str| {
+            let mut run = Command::new("sh");
+            run.args(["-c", RUN, "sh", command]).stdin(Stdio::null());
+            String::from_utf8_lossy(&run.output().expect("it runs").stdout).into_owned()
+        };
+        assert_eq!(shell("true"), "");
+        assert_eq!(shell("false"), "\npress enter to close\n");
     }
 }

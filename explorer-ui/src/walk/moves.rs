@@ -4,7 +4,7 @@
 use super::loaded_trace::LoadedTrace;
 use crate::report::names::object_name;
 use crate::report::rows::Mark;
-use replay_core::blocked::BlockedText;
+use replay_core::blocked::{BlockedBy, BlockedText};
 use replay_core::task_status::TaskStatus;
 use std::collections::HashSet;
 use traces::{Choice, Execution, Frame, Site, TaskId};
@@ -181,7 +181,7 @@ pub fn pick(loaded: &LoadedTrace, at: usize, status: &TaskStatus) -> Picked {
 pub fn why(loaded: &LoadedTrace, status: &TaskStatus) -> String {
     let why = status.why.as_ref();
     let text = why.map(|why| BlockedText(why, &loaded.trace.execution).to_string());
-    text.unwrap_or_else(|| "it waits".into())
+    text.unwrap_or_else(|| BlockedText(&BlockedBy::Unknown, &loaded.trace.execution).to_string())
 }
 
 /// The position in `statuses` of the task with this number (`2`, `T2`) or with this text in its

@@ -20,3 +20,16 @@ pub(crate) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 pub(crate) fn keep(panic: &PanicHookInfo<'_>) {
     *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic.to_string());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::catch_panic;
+
+    #[test]
+    fn a_panic_is_an_error_that_names_its_origin() {
+        assert_eq!(catch_panic(|| 3), Ok(3));
+        let why = catch_panic(|| -> u32 { panic!("an index") }).expect_err("it panics");
+        let begin = "this broke the explorer's engine, which is a mistake in Heddle: ";
+        assert!(why.starts_with(begin), "{why}");
+    }
+}

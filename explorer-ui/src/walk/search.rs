@@ -149,15 +149,7 @@ impl SearchState {
             self.remarks.extend(lines.into_iter().map(|line| format!("{what}: {line}")));
         }
         self.remarks.extend(report.notes);
-        let covered = match report.bound {
-            None => "every schedule from there was run".to_owned(),
-            Some(0..) if report.complete => "everything within the bound was run".to_owned(),
-            Some(bound @ 0..) => format!(
-                "stopped; everything within {} was run",
-                crate::report::text::count(bound as u64, "preemption")
-            ),
-            Some(_) => "stopped".to_owned(),
-        };
+        let covered = covered(report.bound, report.complete);
         let what = match report.reason.is_empty() || report.complete {
             false => format!("{covered}: {}", report.reason),
             true => covered,
@@ -178,5 +170,31 @@ impl SearchState {
             done: matches!(self.status, SearchStatus::Ended { complete: true, .. }),
         };
         self.order.branch_state(been, next, preemptions)
+    }
+}
+
+/// What a search from a step covered.
+fn covered(bound: Option<i64>, complete: bool) -> String {
+    match bound {
+        None => "every schedule from there was run".to_owned(),
+        Some(0..) if complete => "everything within the bound was run".to_owned(),
+        Some(bound @ 0..) => format!(
+            "stopped; everything within {} was run",
+            crate::report::text::count(bound as u64, "preemption")
+        ),
+        Some(_) => "stopped".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::covered;
+
+    #[test]
+    fn a_search_says_what_it_covered() {
+        assert_eq!(covered(None, true), "every schedule from there was run");
+        assert_eq!(covered(Some(2), true), "everything within the bound was run");
+        assert_eq!(covered(Some(1), false), "stopped; everything within 1 preemption was run");
+        assert_eq!(covered(Some(-1), false), "stopped");
     }
 }

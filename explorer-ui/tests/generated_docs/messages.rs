@@ -1,6 +1,7 @@
 //! Extracts the texts that the program can print from its source code: all string literals that contain
-//! a phrase, without tests, help texts (which are in the command reference), and the messages of
-//! assertions.
+//! a phrase, without tests, help texts (which are in the command reference), the messages of assertions,
+//! and texts that the program only compares with others: patterns, and arguments of methods such as
+//! `contains`.
 
 use proc_macro2::{Delimiter, Group, Literal, TokenStream, TokenTree};
 use std::fs;
@@ -10,8 +11,8 @@ use std::path::{Path, PathBuf};
 const CRATES: [&str; 6] =
     ["traces", "search", "probes", "replay-core", "explorer-ui", "explorer-ui/cluster"];
 
-/// Functions and macros whose arguments no user reads: internal errors and constants of the build.
-const INTERNAL: [&str; 21] = [
+/// Functions and macros whose arguments no user reads: internal errors, constants of the build and patterns.
+const INTERNAL: [&str; 22] = [
     "assert",
     "assert_eq",
     "assert_ne",
@@ -33,6 +34,19 @@ const INTERNAL: [&str; 21] = [
     "asm",
     "global_asm",
     "naked_asm",
+    "matches",
+];
+
+/// Methods whose arguments are compared with a text that another program printed.
+const COMPARING: [&str; 8] = [
+    "contains",
+    "ends_with",
+    "find",
+    "rsplit_once",
+    "split_once",
+    "starts_with",
+    "strip_prefix",
+    "strip_suffix",
 ];
 
 /// Longer texts are scripts and templates, not messages.
@@ -102,8 +116,12 @@ fn source_files(directory: &Path, files: &mut Vec<PathBuf>) {
 }
 
 fn collect(tokens: TokenStream, messages: &mut Vec<String>) {
+    let tokens = without_patterns(tokens.into_iter().collect());
     let mut tokens = tokens.into_iter().peekable();
     let mut name = String::new();
+    // The punctuation marks before the token, such as `.` or `==`.
+    let mut marks = String::new();
+    let mut is_method = false;
     while let Some(token) = tokens.next() {
         match token {
             TokenTree::Punct(punct) if punct.as_char() == '#' => {
@@ -116,24 +134,54 @@ fn collect(tokens: TokenStream, messages: &mut Vec<String>) {
                     // The message of an error that `thiserror` derives.
                     collect(attribute.stream(), messages);
                 }
+                marks.clear();
             }
-            TokenTree::Ident(ident) => name = ident.to_string(),
-            TokenTree::Punct(punct) if punct.as_char() == '!' => {}
+            TokenTree::Ident(ident) => {
+                name = ident.to_string();
+                is_method = marks == ".";
+                marks.clear();
+            }
             TokenTree::Group(group) => {
-                let is_call = group.delimiter() != Delimiter::Brace;
-                if !(is_call && INTERNAL.contains(&name.as_str())) {
+                let is_call = group.delimiter() != Delimiter::Brace && matches!(&*marks, "" | "!");
+                let compares = is_method && COMPARING.contains(&name.as_str());
+                if !(is_call && (compares || INTERNAL.contains(&name.as_str()))) {
                     collect(group.stream(), messages);
                 }
                 name.clear();
+                marks.clear();
             }
             TokenTree::Literal(literal) => {
+                let is_compared = matches!(&*marks, "==" | "!=");
                 let message = message(&literal).filter(|message| !messages.contains(message));
-                messages.extend(message);
+                messages.extend(message.filter(|_| !is_compared));
                 name.clear();
+                marks.clear();
             }
-            TokenTree::Punct(_) => name.clear(),
+            TokenTree::Punct(punct) => marks.push(punct.as_char()),
         }
     }
+}
+
+/// The tokens without the patterns of a `match`, which are in front of `=>`.
+fn without_patterns(tokens: Vec<TokenTree>) -> Vec<TokenTree> {
+    let is = |token: &TokenTree, mark| matches!(token, TokenTree::Punct(p) if p.as_char() == mark);
+    let mut remaining: Vec<TokenTree> = Vec::new();
+    for token in tokens {
+        let is_arrow = is(&token, '>') && remaining.last().is_some_and(|last| is(last, '='));
+        remaining.push(token);
+        if !is_arrow {
+            continue;
+        }
+        let ends = |token: &TokenTree| {
+            is(token, ',')
+                || matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
+        };
+        let start = remaining.iter().rposition(ends).map_or(0, |at| at + 1);
+        let is_if = |token: &TokenTree| matches!(token, TokenTree::Ident(ident) if ident == "if");
+        let guard = remaining[start..].iter().position(is_if).map(|at| start + at);
+        remaining.drain(start..guard.unwrap_or(remaining.len()));
+    }
+    remaining
 }
 
 /// Whether an attribute is `[cfg(test)]` or a condition that contains `test`.
@@ -191,4 +239,34 @@ fn has_phrase(text: &str) -> bool {
     };
     let words: Vec<&str> = text.split_whitespace().collect();
     words.windows(2).any(|pair| pair.iter().all(|word| is_word(word)))
+}
+
+#[test]
+fn texts_that_are_only_compared_are_no_messages() {
+    let code = r#"
+        fn describe(text: &str) -> String {
+            match text {
+                "pattern one" | "pattern two" => return "result one".to_owned(),
+                Some("pattern three") if text.contains("argument one") => "result two".len(),
+                _ => format!("result {three}: of a format", contains("result four")),
+            }
+            if text == "operand one" || matches!(text, "pattern four") || a != "result five" {
+                "result six"
+            } else {
+                ["result seven" | "result eight"]
+            }
+        }
+    "#;
+    let mut found = Vec::new();
+    collect(code.parse().expect("Rust"), &mut found);
+    let expected = [
+        "result one",
+        "result two",
+        "result {three}: of a format",
+        "result four",
+        "result six",
+        "result seven",
+        "result eight",
+    ];
+    assert_eq!(found, expected);
 }

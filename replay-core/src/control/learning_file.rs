@@ -161,4 +161,20 @@ mod tests {
         let api = SearchOptions { points: Granularity::Api, ..plain };
         assert_eq!(path(&target("one"), &api), None);
     }
+
+    #[test]
+    fn a_file_that_cannot_be_used_is_named_with_the_reason() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("points");
+        let why = || load(&path, &target("a")).map(drop).expect_err("not usable");
+        let again = ": the learning phase runs again";
+        sealed::write(&path, MAGIC, &[&[1]]).expect("written");
+        let other = format!("{}: another build of Heddle saved it{again}", path.display());
+        assert_eq!(why(), other);
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::create_dir(&path).expect("a directory");
+        let unread = why();
+        let begin = format!("{}: it cannot be read (", path.display());
+        assert!(unread.starts_with(&begin) && unread.ends_with(again), "{unread}");
+    }
 }

@@ -158,3 +158,48 @@ fn is_there(name: &OsStr) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_debugger_connects_with_the_settings_that_sessions_need() {
+        let words = |debugger: Debugger, address| {
+            let all = debugger.arguments(Path::new("/bin/x"), address, Path::new("/run/heddle.py"));
+            all.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            words(Debugger::Gdb, "127.0.0.1:2345"),
+            [
+                "-q",
+                "-l",
+                "10000",
+                "-ex",
+                "set sysroot /",
+                "-ex",
+                "set non-stop off",
+                "-ex",
+                "set unwindonsignal on",
+                "-ex",
+                "set confirm off",
+                "-x",
+                "/run/heddle.py",
+                "-ex",
+                "target extended-remote 127.0.0.1:2345",
+                "/bin/x",
+            ]
+        );
+        let lldb = |url: &str| {
+            [
+                "-o".to_owned(),
+                format!("process connect --plugin gdb-remote {url}"),
+                "-o".to_owned(),
+                "command script import /run/heddle.py".to_owned(),
+                "/bin/x".to_owned(),
+            ]
+        };
+        assert_eq!(words(Debugger::Lldb, "127.0.0.1:1"), lldb("connect://127.0.0.1:1"));
+        assert_eq!(words(Debugger::Lldb, "/run/s"), lldb("unix-connect:///run/s"));
+    }
+}

@@ -109,15 +109,18 @@ impl Execution {
                 let name = name.unwrap_or_else(|| format!("{address:#x}"));
                 format!("{name} ({len} bytes)")
             }
-            Location::Register { register, offset, len } => {
-                let register = format!("{register:?}").to_lowercase();
-                match (offset, len) {
-                    (0, 8) => register,
-                    (0, len) => format!("{register} ({len} bytes)"),
-                    (offset, len) => format!("{register} ({len} bytes from {offset})"),
-                }
-            }
+            Location::Register { register, offset, len } => register_text(register, offset, len),
         }
+    }
+}
+
+/// A part of a register as text.
+fn register_text(register: iced_x86::Register, offset: u64, len: u64) -> String {
+    let register = format!("{register:?}").to_lowercase();
+    match (offset, len) {
+        (0, 8) => register,
+        (0, len) => format!("{register} ({len} bytes)"),
+        (offset, len) => format!("{register} ({len} bytes from byte {offset} on)"),
     }
 }
 
@@ -209,5 +212,68 @@ fn beginning_text(beginning: &Beginning) -> String {
         Beginning::Initial => "in this memory from the program's beginning on".to_owned(),
         Beginning::Start => "passed to the program when it began".to_owned(),
         Beginning::Unknown(reason) => format!("unknown: {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(name: &str, is_register: bool) -> ValuePlace {
+        ValuePlace { name: name.to_owned(), is_register }
+    }
+
+    #[test]
+    fn copies_are_described_without_the_names_of_registers() {
+        let memory = || place("total", false);
+        let register = || place("rax", true);
+        let what =
+            |to, from| OriginLine { event: OriginEvent::Copied { to, from }, place: None }.what();
+        assert_eq!(what(register(), register()), "passed in registers");
+        assert_eq!(what(register(), memory()), "read from total");
+        assert_eq!(what(memory(), register()), "written to total");
+        assert_eq!(what(memory(), place("sum", false)), "copied from sum to total");
+    }
+
+    #[test]
+    fn beginnings_of_values_are_described() {
+        let call = |returned| Beginning::Call { function: "getpid".to_owned(), returned };
+        for (beginning, text) in [
+            (Beginning::Constant(0x10), "the constant 0x10"),
+            (Beginning::Computed("add".to_owned()), "computed by `add`"),
+            (call(true), "returned by `getpid`"),
+            (call(false), "written by `getpid`"),
+            (Beginning::Kernel, "returned by a system call"),
+            (Beginning::Initial, "in this memory from the program's beginning on"),
+            (Beginning::Start, "passed to the program when it began"),
+            (Beginning::Unknown("it is far".to_owned()), "unknown: it is far"),
+        ] {
+            assert_eq!(beginning_text(&beginning), text);
+        }
+    }
+
+    #[test]
+    fn parts_of_registers_and_calls_are_named() {
+        use iced_x86::Register::RAX;
+        assert_eq!(register_text(RAX, 0, 8), "rax");
+        assert_eq!(register_text(RAX, 0, 4), "rax (4 bytes)");
+        assert_eq!(register_text(RAX, 1, 1), "rax (1 bytes from byte 1 on)");
+        let frame = |function: &str, line| Frame {
+            function: function.to_owned(),
+            file: "src/queue.c".to_owned(),
+            line,
+            ..Frame::default()
+        };
+        let place = OriginPlace {
+            task: traces::TaskId(1),
+            step: 3,
+            address: 0x1000,
+            frame: Some(frame("memcpy", 7)),
+            call: Some(frame("push", 9)),
+            position: "3".to_owned(),
+        };
+        assert_eq!(place.code(), "memcpy queue.c:7, called at push queue.c:9");
+        let unknown = OriginPlace { frame: None, call: None, ..place };
+        assert_eq!(unknown.code(), "0x1000");
     }
 }

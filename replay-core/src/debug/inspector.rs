@@ -100,10 +100,7 @@ impl Inspector {
         match stop.reason {
             Reason::Done | Reason::End => Ok(()),
             Reason::Interrupted => Err(Error::Target("interrupted".into())),
-            reason => Err(Error::Target(format!(
-                "the program did not reach step {}: {reason:?}",
-                step + 1
-            ))),
+            reason => Err(Error::Target(not_reached(step, reason))),
         }
     }
 
@@ -266,5 +263,37 @@ impl Inspector {
         };
         let origin = self.execution.origin(pointer.location, task)?;
         Ok(Some((what, self.execution.describe_origin(&origin))))
+    }
+}
+
+/// The message if the program stopped before a step.
+fn not_reached(step: usize, reason: Reason) -> String {
+    let why = match reason {
+        Reason::Signal(signal) => format!("signal {signal} stopped it before"),
+        Reason::Gone(_) => "its process ended before".to_owned(),
+        _ => "it stopped before".to_owned(),
+    };
+    format!("the program did not reach step {}: {why}", step + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_is_not_reached_has_a_reason() {
+        assert_eq!(
+            not_reached(3, Reason::Signal(11)),
+            "the program did not reach step 4: signal 11 stopped it before"
+        );
+        let ended = Reason::Gone(crate::debug::process::tracee::WaitStatus::Exited(0));
+        assert_eq!(
+            not_reached(3, ended),
+            "the program did not reach step 4: its process ended before"
+        );
+        assert_eq!(
+            not_reached(3, Reason::Breakpoint),
+            "the program did not reach step 4: it stopped before"
+        );
     }
 }

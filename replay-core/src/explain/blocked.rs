@@ -62,7 +62,40 @@ impl fmt::Display for BlockedText<'_> {
                 write!(f, "{writer} waits to write {}, and writers have priority", name(*object))
             }
             BlockedBy::Said(what) => write!(f, "waits: {what}"),
-            BlockedBy::Unknown => f.write_str("it waits"),
+            BlockedBy::Unknown => f.write_str("it waits for something that was not recorded"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_a_sentence() {
+        use traces::{Object, ObjectKind, ObjectLocation, Site};
+        let place = ObjectLocation::Static(Site { module: 0, offset: 0x4000 });
+        let object = Object { kind: ObjectKind::Mutex, place, name: "gate".to_owned() };
+        let execution = Execution { objects: vec![object], ..Execution::default() };
+        let text = |why: BlockedBy| BlockedText(&why, &execution).to_string();
+        let task = TaskId(2);
+        for (why, expected) in [
+            (
+                BlockedBy::Held { object: 0, holder: task, since: 3 },
+                "gate is held by T2 since step 4",
+            ),
+            (BlockedBy::NotEnded(task), "T2 has not ended"),
+            (BlockedBy::NotWoken(0), "it has not been woken from gate"),
+            (BlockedBy::Empty(0), "gate is at 0"),
+            (BlockedBy::NotAllArrived(0), "not all tasks have reached gate"),
+            (
+                BlockedBy::Writer { object: 0, writer: task },
+                "T2 waits to write gate, and writers have priority",
+            ),
+            (BlockedBy::Said("a semaphore".to_owned()), "waits: a semaphore"),
+            (BlockedBy::Unknown, "it waits for something that was not recorded"),
+        ] {
+            assert_eq!(text(why), expected);
         }
     }
 }

@@ -182,3 +182,29 @@ fn innermost_user_site(
     });
     own.map_or_else(|| execution.place(site), traces::Frame::place)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_and_addresses_are_named() {
+        for (signal, name) in [
+            (libc::SIGSEGV, "SIGSEGV"),
+            (libc::SIGBUS, "SIGBUS"),
+            (libc::SIGFPE, "SIGFPE (a division by zero)"),
+            (libc::SIGILL, "SIGILL (an invalid instruction)"),
+            (libc::SIGTRAP, "SIGTRAP"),
+            (libc::SIGKILL, "SIGKILL, which it sent itself"),
+            (libc::SIGTERM, "SIGTERM, which it sent itself"),
+            (libc::SIGHUP, "SIGHUP, which it sent itself"),
+            (libc::SIGINT, "SIGINT, which it sent itself"),
+            (libc::SIGPIPE, "SIGPIPE (a pipe or socket without a reader)"),
+            (libc::SIGXCPU, "a fatal signal"),
+        ] {
+            assert_eq!(signal_name(signal), name);
+        }
+        assert_eq!(address(0x10), "0x10");
+        assert_eq!(address(0x7fff_0000_0000), "outside its memory");
+    }
+}

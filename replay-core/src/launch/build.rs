@@ -204,7 +204,12 @@ fn rust(compilers: &[Compiler]) -> Rust {
         Some(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
     });
     let source = sysroot.map(|root| root.join("lib/rustlib/src/rust/library/std/Cargo.toml"));
-    match source.is_some_and(|source| source.exists()) {
+    rust_with(source.is_some_and(|source| source.exists()))
+}
+
+/// How Rust is compiled with or without the sources of its standard library.
+fn rust_with(has_sources: bool) -> Rust {
+    match has_sources {
         true => Rust {
             flags: "-Zsanitizer=thread -Zexternal-clangrt -Cunsafe-allow-abi-mismatch=sanitizer",
             whole: true,
@@ -406,5 +411,33 @@ mod tests {
             Compiler { name: "gcc".into(), path: "/opt/it's/gcc".into(), family: Family::Gcc };
         let text = script(&compiler, Path::new("/lib"), "");
         assert!(text.contains(r"exec '/opt/it'\''s/gcc' "), "{text}");
+    }
+
+    #[test]
+    fn what_is_instrumented_in_rust_depends_on_the_sources_of_its_library() {
+        assert_eq!(
+            rust_with(true).words,
+            "every access is instrumented, including the standard library; programs are in \
+             target/x86_64-unknown-linux-gnu"
+        );
+        assert_eq!(
+            rust_with(false).words,
+            "atomics are instrumented by the compiler, other accesses by probes; to detect races too, \
+             run `rustup component add rust-src`; programs are in target/x86_64-unknown-linux-gnu"
+        );
+    }
+
+    #[test]
+    fn a_build_without_a_command_or_a_linker_is_refused() {
+        let none = build(&[], &[], &[]).map(drop).expect_err("no command").to_string();
+        assert_eq!(none, "no build command: write it after `--`");
+        let directory = tempfile::tempdir().expect("a directory");
+        let link = |linker: &str| {
+            let linker = Path::new(linker);
+            link_names(linker, directory.path(), &["f"]).expect_err("no linker")
+        };
+        let missing = link("/no/such/cc").to_string();
+        assert!(missing.starts_with("cannot start /no/such/cc: "), "{missing}");
+        assert_eq!(link("/bin/false").to_string(), "/bin/false cannot link a library: ");
     }
 }

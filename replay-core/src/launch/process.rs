@@ -12,6 +12,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use traces::wire::{ENV_CHANNEL, ENV_PADDING, ENV_SAVED};
 
 /// Inherited descriptors start here, above the numbers that programs rely on.
@@ -100,16 +101,8 @@ fn spawn(
     };
     // SAFETY: the closure makes bare calls only, and changes no memory but its own locals.
     let child = unsafe { Child::start(&mut || prepare().unwrap_err()) };
-    let child = child.map_err(|error| {
-        let program = target.program.display();
-        Error::Target(match error.raw_os_error() {
-            Some(libc::EPERM) if traced => format!(
-                "{program} cannot be traced: {error}; set kernel.yama.ptrace_scope to 0 or 1, or in \
-                 a container allow ptrace (--cap-add SYS_PTRACE)"
-            ),
-            _ => format!("{program} cannot be started: {error}{}", remedy(&error)),
-        })
-    })?;
+    let child =
+        child.map_err(|error| Error::Target(not_started(&target.program, traced, &error)))?;
     drop((inherited, common));
     Ok(child)
 }
@@ -156,9 +149,25 @@ impl Strings {
     }
 }
 
+/// The message for a program that could not be started. `traced`: for a debugger.
+fn not_started(program: &Path, traced: bool, error: &std::io::Error) -> String {
+    let program = program.display();
+    match error.raw_os_error() {
+        Some(libc::EPERM) if traced => format!(
+            "{program} cannot be traced: {error}; set kernel.yama.ptrace_scope to 0 or 1, or in a \
+             container allow ptrace (--cap-add SYS_PTRACE)"
+        ),
+        _ => format!("{program} cannot be started: {error}{}", remedy(error)),
+    }
+}
+
 fn c_string(text: &OsStr) -> Result<CString, Error> {
-    CString::new(text.as_bytes())
-        .map_err(|_| Error::Target(format!("{}: contains a zero byte", text.display())))
+    CString::new(text.as_bytes()).map_err(|_| {
+        Error::Target(format!(
+            "{}: the text has a zero byte, which no argument or variable of a program can have",
+            text.display()
+        ))
+    })
 }
 
 /// `NAME=value`.
@@ -274,5 +283,24 @@ mod tests {
         for length in 1..300 {
             assert_eq!(total(&"p".repeat(length), &"r".repeat(length * 7)), expected);
         }
+    }
+
+    #[test]
+    fn programs_that_cannot_be_started_are_named() {
+        let error = std::io::Error::from_raw_os_error;
+        let message = |traced, number| not_started(Path::new("/bin/x"), traced, &error(number));
+        assert_eq!(
+            message(true, libc::EPERM),
+            "/bin/x cannot be traced: Operation not permitted (os error 1); set \
+             kernel.yama.ptrace_scope to 0 or 1, or in a container allow ptrace (--cap-add SYS_PTRACE)"
+        );
+        assert_eq!(
+            message(false, libc::EPERM),
+            "/bin/x cannot be started: Operation not permitted (os error 1)"
+        );
+        assert_eq!(
+            c_string(OsStr::new("a\0b")).expect_err("a zero byte").to_string(),
+            "a\0b: the text has a zero byte, which no argument or variable of a program can have"
+        );
     }
 }

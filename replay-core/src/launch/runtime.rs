@@ -97,10 +97,16 @@ pub fn install(bytes: &'static [u8]) -> Result<PathBuf, Error> {
             Err(why) => tried.push(format!("{}: {why}", directory.display())),
         }
     }
-    Err(Error::Runtime(format!(
-        "no private directory for the runtime ({}): set XDG_CACHE_HOME to a directory that only you can write",
+    Err(no_directory(&tried))
+}
+
+/// The error if the runtime can be installed in none of the directories that were tried, each with its reason.
+fn no_directory(tried: &[String]) -> Error {
+    Error::Runtime(format!(
+        "no private directory for the runtime ({}): set XDG_CACHE_HOME to a directory that only you can \
+         write",
         tried.join("; ")
-    )))
+    ))
 }
 
 /// Creates a directory with mode 0700, or checks that an existing one is private.
@@ -118,16 +124,18 @@ pub fn private_directory(path: &Path) -> io::Result<()> {
         _ => {}
     }
     let found = fs::symlink_metadata(path)?;
-    if !found.is_dir() {
-        return refuse("not a directory");
+    let user = geteuid().as_raw();
+    not_private(found.is_dir(), found.uid(), found.mode(), user).map_or(Ok(()), refuse)
+}
+
+/// Why a file of this owner and mode is no private directory of the user, if it is none.
+fn not_private(is_directory: bool, owner: u32, mode: u32, user: u32) -> Option<&'static str> {
+    match () {
+        () if !is_directory => Some("not a directory"),
+        () if owner != user => Some("belongs to another user"),
+        () if mode & 0o022 != 0 => Some("other users can write to it"),
+        () => None,
     }
-    if found.uid() != geteuid().as_raw() {
-        return refuse("belongs to another user");
-    }
-    if found.mode() & 0o022 != 0 {
-        return refuse("other users can write to it");
-    }
-    Ok(())
 }
 
 /// Checks that only this user and the system can rename entries below `directory`.
@@ -306,5 +314,44 @@ mod tests {
         });
         assert_eq!(found[0], Path::new("/cache/heddle"));
         assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn a_directory_that_others_can_change_is_refused() {
+        assert_eq!(not_private(true, 1000, 0o40700, 1000), None);
+        for (is_directory, owner, mode, why) in [
+            (false, 1000, 0o100700, "not a directory"),
+            (true, 1001, 0o40700, "belongs to another user"),
+            (true, 1000, 0o40770, "other users can write to it"),
+            (true, 1000, 0o40702, "other users can write to it"),
+        ] {
+            assert_eq!(not_private(is_directory, owner, mode, 1000), Some(why));
+        }
+        let base = scratch("private");
+        let (open, link) = (base.join("open"), base.join("link"));
+        fs::create_dir(&open).expect("created");
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).expect("ours");
+        std::os::unix::fs::symlink(&open, &link).expect("linked");
+        let refused = |path: &Path| private_directory(path).expect_err("not private").to_string();
+        assert_eq!(refused(&open), "other users can write to it");
+        assert_eq!(refused(&link), "not a directory");
+        let inside = format!("other users can write to {}", open.display());
+        assert_eq!(refused(&open.join("inside")), inside);
+        fs::remove_dir_all(base).expect("removed");
+    }
+
+    #[test]
+    fn a_runtime_that_is_missing_or_has_no_directory_is_reported() {
+        assert_eq!(
+            install(b"").expect_err("no runtime").to_string(),
+            "this heddle was built without its runtime: build it with `cargo build --release`, or set \
+             HEDDLE_EMBED_RUNTIME=1 for another profile"
+        );
+        let tried = ["/run/heddle: not a directory", "/tmp/heddle: belongs to another user"];
+        assert_eq!(
+            no_directory(&tried.map(str::to_owned)).to_string(),
+            "no private directory for the runtime (/run/heddle: not a directory; /tmp/heddle: belongs to \
+             another user): set XDG_CACHE_HOME to a directory that only you can write"
+        );
     }
 }

@@ -380,15 +380,33 @@ mod tests {
             ]
         );
         let reason = |condition: &[&str]| codes(two.clone(), condition).expect_err("none says it");
-        assert!(reason(&["$1.own == $2.own"]).contains("two threads"));
+        assert_eq!(
+            reason(&["$1.own == $2.own"]),
+            "no statement can read the local variables of two threads"
+        );
         // Declared behind the line, and in another function.
-        assert!(reason(&["$2.late == 0"]).contains("late is not visible at line 8 of a.c"));
-        assert!(reason(&["inner == 0"]).contains("inner is not visible at line 7 of a.c"));
+        assert_eq!(reason(&["$2.late == 0"]), "late is not visible at line 8 of a.c");
+        assert_eq!(reason(&["inner == 0"]), "inner is not visible at line 7 of a.c");
+        assert_eq!(reason(&["$1.own"]), "no statement can read $1.own");
         let same = vec![site("a.c", 8), site("a.c", 8)];
         assert_eq!(codes(same.clone(), &[]).expect("a statement says it").len(), 3);
-        assert!(codes(same, &["$1.own == 0"]).expect_err("none says it").contains("one line"));
+        assert_eq!(
+            codes(same, &["$1.own == 0"]).expect_err("none says it"),
+            "two threads need different conditions at one line"
+        );
         let write = SiteOfThread { write: true, ..site("a.c", 8) };
-        assert!(codes(vec![write], &[]).is_err());
+        assert_eq!(
+            codes(vec![write], &[]).expect_err("none says it"),
+            "a thread is between the read and the write of one line"
+        );
+        assert_eq!(
+            codes(vec![site("a.c", 4)], &[]).expect_err("a brace"),
+            "line 4 of a.c does not begin a statement"
+        );
+        assert_eq!(
+            codes(vec![site("a.rs", 4), site("b.rs", 4)], &[]).expect_err("two modules"),
+            "the threads are in several modules of a Rust program"
+        );
     }
 
     #[test]
@@ -404,6 +422,24 @@ mod tests {
         assert!(found[2].contains("|| own != LEN.load("), "{found:?}");
         let found = of("LEN < 0").expect("a statement says it");
         assert!(found[2].contains("|| LEN.load("), "{found:?}");
-        assert!(of("READY == 1").is_err() && of("LEN[0] == 1").is_err());
+        assert_eq!(found[0], "1 false #[path = \"heddle.rs\"] mod heddle;");
+        assert!(of("READY == 1").is_err());
+        let reason = |part: &str| of(part).expect_err("none says it");
+        assert_eq!(reason("LEN[0] == 1"), "no statement can read LEN[0]");
+    }
+
+    #[test]
+    fn operands_of_different_types_are_compared_as_wide_integers() {
+        let variable = |text: &str, worth| Side::Variable(Operand { text: text.to_owned(), worth });
+        let integer = || variable("len", Worth::Integer("u8".into()));
+        for (left, right, expected) in [
+            (integer(), Side::Number(1), "len == 1"),
+            (integer(), Side::Number(-1), "(len as i128) == -1"),
+            (variable("top", Worth::Pointer), Side::Number(0), "(top as usize as i128) == 0"),
+            (variable("kind", Worth::Enumeration), integer(), "(kind as i128) == (len as i128)"),
+            (variable("top", Worth::Pointer), variable("end", Worth::Pointer), "top == end"),
+        ] {
+            assert_eq!(in_rust(&left, " == ", &right), expected);
+        }
     }
 }

@@ -21,6 +21,14 @@ const FRUITLESS_ROUNDS: u32 = 2;
 /// The most departures from the default schedule that are searched.
 const FARTHEST: u32 = 6;
 
+/// How the progress names schedules with at most so many departures from the default.
+fn departures(most: u32) -> String {
+    match most {
+        1 => "schedules with one departure from the default".to_owned(),
+        _ => format!("schedules with {most} departures from the default"),
+    }
+}
+
 /// The smallest schedule so far that has the failure.
 pub(super) struct Best<'a, P> {
     pub(super) program: &'a P,
@@ -62,11 +70,7 @@ impl<P: RunSchedules> Best<'_, P> {
         let Some(preemptions) = (self.size.preemptions as u32).checked_sub(1) else {
             return Ok(0);
         };
-        let trying = match most {
-            1 => "schedules with one departure from the default".into(),
-            _ => format!("schedules with {most} departures from the default"),
-        };
-        self.watch.progress(self.size, &trying);
+        self.watch.progress(self.size, &departures(most));
         let among = ScheduleSet::Departures {
             most,
             preemptions,
@@ -201,5 +205,14 @@ impl<P: RunSchedules> Best<'_, P> {
             }
             return Ok(());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_progress_names_the_schedules_that_are_tried() {
+        assert_eq!(super::departures(1), "schedules with one departure from the default");
+        assert_eq!(super::departures(3), "schedules with 3 departures from the default");
     }
 }

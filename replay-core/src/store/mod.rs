@@ -229,13 +229,19 @@ fn load_with(path: &Path, key: Option<&Key>) -> Result<Loaded, Error> {
     Ok(Loaded { trace: decoded.trace, ours })
 }
 
+/// Why a file cannot be read.
+fn refused(error: std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => {
+            "it cannot be read: permission denied; ask its owner to allow it (chmod)".to_owned()
+        }
+        _ => format!("it cannot be read: {error}"),
+    }
+}
+
 /// The content of a file that may be a trace, or the reason why it cannot be read.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let refused = |error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => "there is no such file".to_owned(),
-        ErrorKind::PermissionDenied => "it cannot be read: permission denied".to_owned(),
-        _ => format!("it cannot be read: {error}"),
-    };
     // Check before opening: opening a pipe waits for a writer.
     let found = fs::metadata(path).map_err(refused)?;
     if found.is_dir() {

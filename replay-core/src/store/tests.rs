@@ -192,7 +192,10 @@ fn an_invalid_file_is_reported_in_one_line() {
     ];
     // Permissions do not apply to root.
     if File::open(at("forbidden")).is_err() {
-        cases.push(("forbidden", "permission denied"));
+        cases.push((
+            "forbidden",
+            "it cannot be read: permission denied; ask its owner to allow it (chmod)",
+        ));
     }
     for (name, expected) in cases {
         let error = load_with(&at(name), Some(&KEY)).unwrap_err();
@@ -202,4 +205,31 @@ fn an_invalid_file_is_reported_in_one_line() {
         assert!(line.starts_with(at(name).to_str().unwrap()), "{line}");
         assert!(!line.contains('\n'), "{line}");
     }
+}
+
+#[test]
+fn a_file_of_another_kind_is_not_replaced() {
+    let scratch = Scratch::new();
+    let path = scratch.0.join("notes.txt");
+    fs::write(&path, "mine").unwrap();
+    let message = |error: Error| error.to_string();
+    assert_eq!(
+        message(save_as(&trace(Some("a"), 1), &path).unwrap_err()),
+        format!(
+            "{}: a file of this name exists that is not a trace; choose another name",
+            path.display()
+        )
+    );
+    assert_eq!(
+        message(save_new(&trace(Some("a"), 1), &path).unwrap_err()),
+        format!(
+            "{}: a file of this name exists and is not replaced; choose another name",
+            path.display()
+        )
+    );
+    assert_eq!(fs::read(&path).unwrap(), b"mine");
+    // A new directory keeps its traces out of version control.
+    let new = scratch.0.join("out");
+    save_with(&trace(None, 1), &new, "run", None).unwrap();
+    assert_eq!(fs::read_to_string(new.join(".gitignore")).unwrap(), "# Created by Heddle.\n*\n");
 }

@@ -254,7 +254,7 @@ impl ValueReader<'_> {
             return Ok(());
         }
         let Some(entry) = self.bare(value.kind) else {
-            text.push_str("of an unknown type");
+            text.push_str("a value of an unknown type");
             return Ok(());
         };
         match entry.tag() {

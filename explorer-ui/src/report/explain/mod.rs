@@ -352,3 +352,117 @@ fn distance(page: &Page<'_>, style: &Style) -> Option<String> {
     let title = style.paint(Role::Title, words.both_schedules);
     Some(format!("{title}\n  {}\n", lines.join("\n  ")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+    use replay_core::bisect::{Cause, Event, Evidence, Order, Shape};
+    use traces::TaskId;
+
+    const PLAIN: Style = Style { color: false, ascii: true };
+
+    /// What a page says about the schedules beside this one, for a failure or a satisfied predicate.
+    fn sections(trace: &Trace) -> String {
+        let steps = &trace.execution.steps;
+        let event = |task: u16, operation, step: Option<usize>| {
+            let is = |one: &&traces::Step| one.operation == operation && one.task.0 == task;
+            let known = steps.iter().find(is).expect("the sample has the step");
+            let (object, site) = (known.object, known.site);
+            Event { task: TaskId(task), number: 2, occurrence: 1, operation, object, site, step }
+        };
+        let before = event(2, Operation::Read, Some(5));
+        let order = Order { before, after: event(1, Operation::Write, None) };
+        let cause = Cause { orders: vec![order], shape: Shape::Before, guarded: false };
+        let evidence = |without_failing, without_passing| Evidence {
+            with_failing: 5,
+            with_passing: 0,
+            without_failing,
+            without_passing,
+            other: 1,
+        };
+        let found = |cause: Option<Cause>, evidence, always| Bisected {
+            failing: trace.clone(),
+            passing: Some(samples::two_tasks()),
+            reversed: 2,
+            cause,
+            evidence,
+            always,
+        };
+        let causes = [
+            found(Some(cause.clone()), evidence(0, 7), false),
+            found(Some(cause), evidence(2, 7), false),
+            found(None, evidence(2, 0), false),
+            found(None, evidence(2, 7), false),
+            found(None, evidence(2, 7), true),
+        ];
+        let sources = HashMap::new();
+        let describer = Describer { trace, sources: &sources };
+        let mut text: Vec<String> =
+            causes.iter().map(|bisected| order_text(bisected, &describer)).collect();
+        let same_orders = Bisected { reversed: 0, ..found(None, evidence(0, 7), false) };
+        text.push(nearest(&same_orders));
+        let proved = |ran| Proof::Proved { ran, executions: 9, wholly: false };
+        for proof in [
+            proved(Enumerated::Schedules),
+            proved(Enumerated::Orders),
+            Proof::Tried { below: None },
+            Proof::Interrupted,
+        ] {
+            let mut from = Size::of(&trace.execution);
+            from.preemptions += 1;
+            let page = Page {
+                trace,
+                shrunk: Some((from, proof)),
+                bisected: Some(&causes[0]),
+                no_return: None,
+                origins: &[],
+                kind: Kind::Order,
+                sources: &sources,
+                remarks: Vec::new(),
+                commands: Vec::new(),
+            };
+            text.extend(distance(&page, &PLAIN));
+        }
+        text.join("\n")
+    }
+
+    fn order_text(bisected: &Bisected, describer: &Describer<'_>) -> String {
+        order(bisected, describer, &PLAIN)
+    }
+
+    #[test]
+    fn schedules_beside_a_failing_one() {
+        insta::assert_snapshot!(sections(&samples::lost_update()));
+    }
+
+    #[test]
+    fn schedules_beside_one_that_satisfies_a_predicate() {
+        let mut trace = samples::lost_update();
+        trace.failure.as_mut().expect("it fails").kind = FailureKind::Satisfied;
+        insta::assert_snapshot!(sections(&trace));
+    }
+
+    #[test]
+    fn a_thread_from_before_the_recording_is_named() {
+        let mut trace = samples::two_tasks();
+        trace.execution.steps.retain(|step| step.operation != Operation::Create);
+        let sources = HashMap::new();
+        let describer = Describer { trace: &trace, sources: &sources };
+        let page = Page {
+            trace: &trace,
+            shrunk: None,
+            bisected: None,
+            no_return: None,
+            origins: &[],
+            kind: Kind::Order,
+            sources: &sources,
+            remarks: Vec::new(),
+            commands: Vec::new(),
+        };
+        let text = threads(&page, &describer, &PLAIN);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].ends_with("main thread"), "{text}");
+        assert!(lines[2].ends_with("created before the recording, runs worker"), "{text}");
+    }
+}

@@ -60,3 +60,38 @@ pub(super) fn render(origin: &ValueOrigin, describer: &Describer<'_>, style: &St
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+    use replay_core::debug::OriginEvent;
+    use std::collections::HashMap;
+
+    #[test]
+    fn long_and_unknown_origins() {
+        let trace = samples::two_tasks();
+        let sources = HashMap::new();
+        let describer = Describer { trace: &trace, sources: &sources };
+        let style = Style { color: false, ascii: true };
+        let text = |lines, value| {
+            render(&ValueOrigin { what: "q.len".to_owned(), value, lines }, &describer, &style)
+        };
+        let why = "a function of a library changed it".to_owned();
+        assert_eq!(
+            text(Err(why), Err("not readable".to_owned())),
+            "Where q.len came from: (not readable)\n  it cannot be followed: a function of a library \
+             changed it\n"
+        );
+        let line =
+            |at| OriginLine { event: OriginEvent::Begins(format!("copy {at}")), place: None };
+        let lines: Vec<OriginLine> = (0..FIRST + LAST + 5).map(line).collect();
+        let text = text(Ok(lines), Ok("3".to_owned()));
+        let shown: Vec<&str> = text.lines().collect();
+        assert_eq!(shown[0], "Where q.len came from: 3");
+        assert_eq!(shown[FIRST], "  copy 23");
+        assert_eq!(shown[FIRST + 1], "  ... 5 more copies");
+        assert_eq!(shown[FIRST + 2], "  copy 29");
+        assert_eq!(shown.len(), 1 + FIRST + 1 + LAST);
+    }
+}

@@ -284,5 +284,9 @@ mod tests {
         };
         assert_eq!(outlook(&ahead(true), "!").0[0], "10 of 194 fail");
         assert_eq!(outlook(&ahead(false), "!").0[0], "~5 % fail (194 samples)");
+        let none = LookAhead { executions: 20, ..LookAhead::default() };
+        assert_eq!(outlook(&none, "!").0, ["none of 20 samples fails", "0/20 samples fail"]);
+        let all = LookAhead { executions: 20, exhausted: true, ..LookAhead::default() };
+        assert_eq!(outlook(&all, "!").0, ["safe: all 20 pass", "safe"]);
     }
 }

@@ -27,7 +27,8 @@ pub(super) fn received(model: &mut Model, reply: Reply, effects: &mut Vec<Effect
                     (None, Some(cut)) => format!("is {cut}"),
                     (None, None) => "passes".to_owned(),
                 };
-                return model.notify(format!("{wish}: so it is at this step; the rest {rest}"));
+                return model
+                    .notify(format!("{wish} holds at this step; the rest of the schedule {rest}"));
             }
             match (failed, cut) {
                 (Some(why), _) => model.notify(format!("this schedule fails: {why}")),

@@ -132,3 +132,16 @@ impl Observer for SearchObserver<'_> {
         (self.report)(SearchUpdate::Progress(*progress, tree, visits));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_thread_that_cannot_be_started_is_reported() {
+        let error = std::io::Error::from_raw_os_error(11);
+        assert_eq!(
+            super::no_thread(&error),
+            "a thread cannot be started (Resource temporarily unavailable (os error 11)): end other \
+             programs, or raise `ulimit -u`"
+        );
+    }
+}

@@ -125,23 +125,11 @@ fn reload(
     *current.write().unwrap_or_else(PoisonError::into_inner) = walk.clone();
     let (trace, what) = match realign(&walk, &loaded.trace.execution, cancelled)? {
         Realigned::Fits(trace) => {
-            let what = match &trace.failure {
-                Some(failure) => format!("rebuilt: it still fails: {}", failure.message),
-                None => {
-                    let passes = cut(&trace).unwrap_or_else(|| "passes".to_owned());
-                    format!("rebuilt: the schedule fits the new build, and {passes}")
-                }
-            };
+            let what = fits(&trace);
             (trace, what)
         }
         Realigned::Not { fitted, of } => match walk.run(Vec::new(), cancelled)? {
-            RunOutcome::Ran(trace) => {
-                let what = format!(
-                    "rebuilt: the schedule does not fit the new build ({fitted} of {of} parts \
-                     fit); this is the schedule without preemptions"
-                );
-                (trace, what)
-            }
+            RunOutcome::Ran(trace) => (trace, fits_in_part(fitted, of)),
             _ => return Ok(Reply::Failed("rebuilt: the program cannot be run any more".into())),
         },
     };
@@ -154,11 +142,7 @@ fn follow(walk: &Runner, choices: Vec<Choice>, cursor: usize) -> Reply {
         Ok(RunOutcome::Ran(trace)) => {
             Reply::Ran { loaded: Arc::new(LoadedTrace::of(*trace)), cursor }
         }
-        Ok(RunOutcome::Impossible { step, what }) => {
-            Reply::Failed(format!("step {} is impossible: {what}", step + 1))
-        }
-        Ok(RunOutcome::Died(how)) => Reply::Failed(format!("the program died: {how}")),
-        Ok(RunOutcome::Interrupted) => Reply::Failed("interrupted".into()),
+        Ok(other) => Reply::Failed(not_run(&other)),
         Err(error) => Reply::Failed(error.to_string()),
     }
 }
@@ -177,17 +161,7 @@ fn reversed(
         Ok(Reversed::Not { .. }) if cancelled.load(Ordering::Relaxed) => {
             Reply::Failed("cancelled before the other order was found".into())
         }
-        Ok(Reversed::Not { runs }) => {
-            let kept = match wishes.len() {
-                0 | 1 => "",
-                _ => ", with the orders that are pinned",
-            };
-            let runs = count(runs as u64, "run");
-            Reply::Failed(format!(
-                "the other order did not come about in {runs}{kept}, which does not show that it is \
-                 impossible"
-            ))
-        }
+        Ok(Reversed::Not { runs }) => Reply::Failed(not_reversed(runs as u64, wishes.len())),
         Err(error) => Reply::Failed(error.to_string()),
     }
 }
@@ -222,22 +196,14 @@ struct ProgressReporter<'a>(&'a dyn Fn(Reply));
 
 impl ProgressObserver for ProgressReporter<'_> {
     fn progress(&mut self, size: Size, trying: &str) {
-        let preemptions = count(size.preemptions as u64, "preemption");
-        (self.0)(Reply::Progress(format!("at {preemptions}; trying {trying}")));
+        (self.0)(Reply::Progress(shrinking(size, trying)));
     }
 }
 
 fn smallest(walk: &Runner, trace: &Trace, cancelled: &AtomicBool, reply: &dyn Fn(Reply)) -> Reply {
     match shrink(walk, trace, SHRINK_BUDGET, cancelled, &mut ProgressReporter(reply)) {
         Ok(shrunk) => {
-            let preemptions = |size: Size| count(size.preemptions as u64, "preemption");
-            let known = match shrunk.proof {
-                Proof::Proved { .. } => "proved minimal",
-                Proof::Tried { .. } => "nothing smaller was found",
-                Proof::Interrupted => "interrupted",
-            };
-            let (from, to) = (preemptions(shrunk.from), preemptions(shrunk.to));
-            let what = format!("from {from} to {to}: {known}");
+            let what = reduction(shrunk.from, shrunk.to, shrunk.proof);
             Reply::Shrunk { loaded: Arc::new(LoadedTrace::of(shrunk.trace)), what }
         }
         Err(refused) => Reply::Failed(refused.to_string()),
@@ -246,8 +212,7 @@ fn smallest(walk: &Runner, trace: &Trace, cancelled: &AtomicBool, reply: &dyn Fn
 
 impl bisect::ProgressObserver for ProgressReporter<'_> {
     fn progress(&mut self, runs: usize, passing: usize) {
-        let runs = count(runs as u64, "neighbouring schedule");
-        (self.0)(Reply::Progress(format!("{runs} run, {passing} passing")));
+        (self.0)(Reply::Progress(bisecting(runs as u64, passing)));
     }
 }
 
@@ -268,5 +233,122 @@ fn explanation(
             Reply::Explained { explanation: Box::new(Explanation { bisected, sources }), nearest }
         }
         Err(refused) => Reply::Failed(refused.to_string()),
+    }
+}
+
+/// What is said about a schedule that fits a rebuilt program.
+fn fits(trace: &Trace) -> String {
+    match &trace.failure {
+        Some(failure) => format!("rebuilt: it still fails: {}", failure.message),
+        None => {
+            let passes = cut(trace).unwrap_or_else(|| "passes".to_owned());
+            format!("rebuilt: the schedule fits the new build, and {passes}")
+        }
+    }
+}
+
+/// What is said about a schedule of which only some parts fit a rebuilt program.
+fn fits_in_part(fitted: usize, of: usize) -> String {
+    format!(
+        "rebuilt: the schedule does not fit the new build ({fitted} of {of} parts fit); this is the \
+         schedule without preemptions"
+    )
+}
+
+/// Why a schedule has no execution.
+fn not_run(outcome: &RunOutcome) -> String {
+    match outcome {
+        RunOutcome::Impossible { step, what } => format!("step {} is impossible: {what}", step + 1),
+        RunOutcome::Died(how) => format!("the program died: {how}"),
+        RunOutcome::Ran(_) | RunOutcome::Interrupted => "interrupted".to_owned(),
+    }
+}
+
+/// What is said if no run has the wished orders.
+fn not_reversed(runs: u64, wishes: usize) -> String {
+    let pinned = if wishes > 1 { ", with the orders that are pinned" } else { "" };
+    format!(
+        "no schedule with the other order was found in {}{pinned}, which does not show that it is \
+         impossible",
+        count(runs, "run")
+    )
+}
+
+/// The progress of shrinking.
+fn shrinking(smallest: Size, trying: &str) -> String {
+    let preemptions = count(smallest.preemptions as u64, "preemption");
+    format!("the smallest has {preemptions}; trying {trying}")
+}
+
+/// How much shrinking reduced a schedule.
+fn reduction(from: Size, to: Size, proof: Proof) -> String {
+    let preemptions = |size: Size| count(size.preemptions as u64, "preemption");
+    let known = match proof {
+        Proof::Proved { .. } => "proved minimal",
+        Proof::Tried { .. } => "nothing smaller was found",
+        Proof::Interrupted => "interrupted",
+    };
+    format!("from {} to {}: {known}", preemptions(from), preemptions(to))
+}
+
+/// The progress of the search for the cause.
+fn bisecting(runs: u64, passing: usize) -> String {
+    format!("{} run, {passing} passing", count(runs, "neighbouring schedule"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples;
+    use replay_core::shrink::Enumerated;
+
+    #[test]
+    fn answers_about_schedules_are_sentences() {
+        let size = |preemptions| Size { preemptions, switches: 9, steps: 40 };
+        let proved = Proof::Proved { ran: Enumerated::Orders, executions: 9, wholly: false };
+        let impossible = RunOutcome::Impossible { step: 3, what: "T1 is not enabled".to_owned() };
+        let died = RunOutcome::Died("signal 9 ended it".to_owned());
+        for (said, expected) in [
+            (fits(&samples::assertion()), "rebuilt: it still fails: q.len > 0"),
+            (fits(&samples::two_tasks()), "rebuilt: the schedule fits the new build, and passes"),
+            (
+                fits_in_part(2, 5),
+                "rebuilt: the schedule does not fit the new build (2 of 5 parts fit); this is the \
+                 schedule without preemptions",
+            ),
+            (not_run(&impossible), "step 4 is impossible: T1 is not enabled"),
+            (not_run(&died), "the program died: signal 9 ended it"),
+            (not_run(&RunOutcome::Interrupted), "interrupted"),
+            (
+                not_reversed(1, 1),
+                "no schedule with the other order was found in 1 run, which does not show that it is \
+                 impossible",
+            ),
+            (
+                not_reversed(12, 2),
+                "no schedule with the other order was found in 12 runs, with the orders that are \
+                 pinned, which does not show that it is impossible",
+            ),
+            (
+                shrinking(size(2), "fewer switches"),
+                "the smallest has 2 preemptions; trying fewer switches",
+            ),
+            (
+                reduction(size(3), size(1), proved),
+                "from 3 preemptions to 1 preemption: proved minimal",
+            ),
+            (
+                reduction(size(3), size(3), Proof::Tried { below: None }),
+                "from 3 preemptions to 3 preemptions: nothing smaller was found",
+            ),
+            (
+                reduction(size(3), size(2), Proof::Interrupted),
+                "from 3 preemptions to 2 preemptions: interrupted",
+            ),
+            (bisecting(1, 0), "1 neighbouring schedule run, 0 passing"),
+            (bisecting(8, 3), "8 neighbouring schedules run, 3 passing"),
+        ] {
+            assert_eq!(said, expected);
+        }
     }
 }

@@ -127,3 +127,20 @@ pub(super) fn job(
         ..search_job(options, plan(options))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_learning_phase_without_enough_time_is_reported() {
+        let text = |executions: &str, seconds: &str| {
+            format!(
+                "the learning phase was stopped after {seconds} s ({executions}): conflicting accesses \
+                 that it did not find are not scheduling points; allow more time (--max-time)"
+            )
+        };
+        assert_eq!(stopped(1, Duration::from_secs(2)), text("1 execution", "2"));
+        assert_eq!(stopped(30, Duration::from_millis(500)), text("30 executions", "0.5"));
+    }
+}

@@ -142,11 +142,7 @@ fn replay_many(
             Event::RuntimeMessage(RuntimeMessage::Found(found)) => {
                 let expected = trace.failure.as_ref().map(|failure| failure.kind);
                 if expected != Some(found.kind) || key.is_some() {
-                    let what = format!(
-                        "it ended with {} ({})",
-                        found.kind,
-                        if found.detail.is_empty() { "at another location" } else { &found.detail }
-                    );
+                    let what = ended_with(found.kind, &found.detail);
                     let step = trace.execution.steps.len() as u64;
                     return Ok(Many::Different(diverged(found.execution, step, &what)));
                 }
@@ -173,15 +169,35 @@ fn replay_many(
     let header = worker.channel().header();
     let ran = header.executions.load(Relaxed);
     let failing = header.failing.load(Relaxed);
-    if trace.failure.is_some() && failing < ran {
-        let what = format!("it failed in only {failing} of {ran} runs");
+    let failing = trace.failure.is_some().then_some(failing);
+    if let Some(what) = passed_in_some(ran, failing) {
         let step = trace.execution.steps.len() as u64;
         return Ok(Many::Different(diverged(ran + 1, step, &what)));
     }
-    if ran < wanted && !interrupt.load(Relaxed) {
-        return Err(Error::Runtime(format!("only {ran} of {wanted} runs were completed")));
+    match fewer(ran, wanted).filter(|_| !interrupt.load(Relaxed)) {
+        Some(why) => Err(Error::Runtime(why)),
+        None => Ok(Many::Equal(ran)),
     }
-    Ok(Many::Equal(ran))
+}
+
+/// The difference of a run that ended with another failure, or with the same kind elsewhere.
+fn ended_with(kind: traces::FailureKind, detail: &str) -> String {
+    format!(
+        "it ended with {kind} ({})",
+        if detail.is_empty() { "at another location" } else { detail }
+    )
+}
+
+/// The difference if not all runs of a failing schedule failed. `failing`: how many did; none if the schedule
+/// passes.
+fn passed_in_some(ran: u64, failing: Option<u64>) -> Option<String> {
+    let failing = failing.filter(|&failing| failing < ran)?;
+    Some(format!("it failed in only {failing} of {ran} runs"))
+}
+
+/// The error if there were fewer runs than requested.
+fn fewer(ran: u64, wanted: u64) -> Option<String> {
+    (ran < wanted).then(|| format!("only {ran} of {wanted} runs were completed"))
 }
 
 /// The first difference between two recordings that should be equal.
@@ -358,5 +374,27 @@ mod tests {
         assert_eq!(difference(&recording(), &now), None);
         now.execution.modules[0].build_id = "cd".to_owned();
         assert!(difference(&recording(), &now).is_some());
+    }
+
+    #[test]
+    fn runs_that_differ_are_described() {
+        let crash = FailureKind::Crash;
+        assert_eq!(ended_with(crash, ""), "it ended with crash (at another location)");
+        assert_eq!(ended_with(crash, "SIGSEGV at 0x8"), "it ended with crash (SIGSEGV at 0x8)");
+        let some = "it failed in only 3 of 9 runs".to_owned();
+        assert_eq!(passed_in_some(9, Some(3)), Some(some));
+        assert_eq!([passed_in_some(9, Some(9)), passed_in_some(9, None)], [None, None]);
+        assert_eq!(fewer(3, 9), Some("only 3 of 9 runs were completed".to_owned()));
+        assert_eq!(fewer(9, 9), None);
+        let Replayed::Diverged { run, step, what } = diverged(2, 7, "T1 reads x instead of y")
+        else {
+            panic!("it did not diverge")
+        };
+        assert_eq!((run, step), (2, 7));
+        assert_eq!(
+            what,
+            "T1 reads x instead of y. Something outside of the schedule has changed: a file, the \
+             environment, the clock, or addresses that differ from run to run"
+        );
     }
 }

@@ -72,18 +72,62 @@ impl Found {
     /// The reason why it cannot.
     pub(crate) fn location(&self) -> Result<Location, String> {
         let located = self.located.as_ref().map_err(Clone::clone)?;
-        let len = located.size.ok_or("the size of its type is unknown")?;
-        match located.stored_at() {
-            StoredAt::Memory(address) => Ok(Location::Memory { address, len }),
-            StoredAt::Register { .. } if !self.innermost => {
-                Err("it is in a register of a calling function: go to a step within that function"
-                    .to_owned())
-            }
-            StoredAt::Register { number, offset } => Location::of_register(number, offset, len)
-                .ok_or_else(|| format!("the register {number} of its description is unknown")),
-            StoredAt::Nowhere => {
-                Err("it is a constant, or is computed from other values".to_owned())
-            }
+        location_of(located.size, located.stored_at(), self.innermost)
+    }
+}
+
+/// Where a value of this size is, as far as it can be followed from there. `innermost`: it is a variable of
+/// the task's innermost function, whose registers are known.
+fn location_of(size: Option<u64>, at: StoredAt, innermost: bool) -> Result<Location, String> {
+    let len = size.ok_or("the size of its type is unknown")?;
+    match at {
+        StoredAt::Memory(address) => Ok(Location::Memory { address, len }),
+        StoredAt::Register { .. } if !innermost => {
+            Err("it is in a register of a calling function: go to a step within that function"
+                .to_owned())
+        }
+        StoredAt::Register { number, offset } => Location::of_register(number, offset, len)
+            .ok_or_else(|| {
+                format!("it is in register {number} of DWARF, which Heddle does not know")
+            }),
+        StoredAt::Nowhere => Err("it is a constant, or is computed from other values".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_cannot_be_followed_are_named() {
+        let register = StoredAt::Register { number: 0, offset: 0 };
+        assert_eq!(
+            location_of(Some(8), StoredAt::Memory(0x10), false),
+            Ok(Location::Memory { address: 0x10, len: 8 })
+        );
+        assert!(location_of(Some(8), register, true).is_ok());
+        for (size, at, innermost, why) in [
+            (None, StoredAt::Memory(0x10), true, "the size of its type is unknown"),
+            (
+                Some(8),
+                register,
+                false,
+                "it is in a register of a calling function: go to a step within that function",
+            ),
+            (
+                Some(8),
+                StoredAt::Register { number: 900, offset: 0 },
+                true,
+                "it is in register 900 of DWARF, which Heddle does not know",
+            ),
+            (
+                Some(8),
+                StoredAt::Nowhere,
+                true,
+                "it is a constant, or is computed from other values",
+            ),
+        ] {
+            assert_eq!(location_of(size, at, innermost), Err(why.to_owned()));
         }
     }
 }

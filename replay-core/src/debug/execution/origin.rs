@@ -508,3 +508,25 @@ fn after_system_call(location: Location) -> Outcome {
         _ => Outcome::Nothing,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_call_changes_three_registers() {
+        let after = |register| match after_system_call(Location::Register {
+            register,
+            offset: 0,
+            len: 8,
+        }) {
+            Outcome::Beginning(beginning) => Some(beginning),
+            _ => None,
+        };
+        assert_eq!(after(Register::RAX), Some(Beginning::Kernel));
+        let changed = Beginning::Unknown("a system call changed the register".to_owned());
+        assert_eq!(after(Register::RCX), Some(changed.clone()));
+        assert_eq!(after(Register::R11), Some(changed));
+        assert_eq!(after(Register::RBX), None);
+    }
+}

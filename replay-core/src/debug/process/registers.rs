@@ -346,4 +346,20 @@ mod tests {
         assert_eq!(other[160..416], vector[160..416]);
         assert_eq!(other[AVX..AVX + 256], vector[AVX..AVX + 256]);
     }
+
+    #[test]
+    fn features_are_in_the_order_of_their_registers() {
+        let text = description();
+        let mut from = 0;
+        for feature in [
+            "<feature name=\"org.gnu.gdb.i386.core\">",
+            "</feature>\n<feature name=\"org.gnu.gdb.i386.sse\">",
+            "</feature>\n<feature name=\"org.gnu.gdb.i386.linux\">",
+            "</feature>\n<feature name=\"org.gnu.gdb.i386.segments\">",
+            "</feature>\n<feature name=\"org.gnu.gdb.i386.avx\">",
+        ] {
+            let at = text[from..].find(feature).expect(feature);
+            from += at + feature.len();
+        }
+    }
 }

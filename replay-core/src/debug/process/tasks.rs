@@ -52,7 +52,7 @@ impl Thread {
             }
             task_state::RUNNING => format!("running: {next}"),
             task_state::RUNNABLE => format!("runnable: {next}"),
-            _ => format!("blocked: {next}{}", self.held_by()),
+            _ => format!("blocked: {next}{}", held_by(self.info.holder, self.info.operation)),
         }
     }
 
@@ -78,15 +78,16 @@ impl Thread {
             None => None,
         }
     }
+}
 
-    fn held_by(&self) -> String {
-        match self.info.holder {
-            NO_TASK => String::new(),
-            holder if self.info.operation == u32::from(Operation::Join.code()) => {
-                format!(" (T{holder} has not ended)")
-            }
-            holder => format!(", held by T{holder}"),
+/// The task that an operation waits for, if it is known.
+fn held_by(holder: u32, operation: u32) -> String {
+    match holder {
+        NO_TASK => String::new(),
+        holder if operation == u32::from(Operation::Join.code()) => {
+            format!(" (T{holder} has not ended)")
         }
+        holder => format!(", held by T{holder}"),
     }
 }
 
@@ -321,7 +322,15 @@ fn call_before(memory: &dyn Memory, address: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::call_before;
+    use super::*;
+
+    #[test]
+    fn the_task_that_an_operation_waits_for_is_named() {
+        let code = |operation: Operation| u32::from(operation.code());
+        assert_eq!(held_by(NO_TASK, code(Operation::Lock)), "");
+        assert_eq!(held_by(2, code(Operation::Lock)), ", held by T2");
+        assert_eq!(held_by(2, code(Operation::Join)), " (T2 has not ended)");
+    }
 
     #[test]
     fn the_call_before_a_return_address_is_found() {

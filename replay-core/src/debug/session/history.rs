@@ -70,19 +70,7 @@ impl Session<'_> {
                 let _ = writeln!(text, "{mark}{}", self.write_line(&number, write, before));
             }
         }
-        if !is_whole {
-            text.push_str(
-                "these are the nearest; a number after the expression counts all writes and begins \
-                 there, which takes a second for some ten thousand of them\n",
-            );
-        } else if first > 0 || last < total {
-            let _ = writeln!(
-                text,
-                "these are {} to {last}; a number after the expression begins there",
-                first + 1
-            );
-        }
-        text
+        text + &rest(is_whole, (first + 1, last), total)
     }
 
     fn write_line(&self, number: &str, write: &Written, before: u64) -> String {
@@ -100,11 +88,54 @@ impl Session<'_> {
 
 /// The number of writes, as far as they were counted.
 fn number_text(history: &History) -> String {
-    let side = |is_cut: bool, number: usize| match is_cut {
+    let after = history.writes.len() - history.passed;
+    counted((history.has_earlier, history.passed), (history.has_later, after))
+}
+
+/// The numbers of writes before and after a position, each with whether there are more.
+fn counted(before: (bool, usize), after: (bool, usize)) -> String {
+    let side = |(is_cut, number): (bool, usize)| match is_cut {
         true => format!("at least {number}"),
         false => number.to_string(),
     };
-    let before = side(history.has_earlier, history.passed);
-    let after = side(history.has_later, history.writes.len() - history.passed);
-    format!("{before} writes before this position, {after} after it\n")
+    format!("{} writes before this position, {} after it\n", side(before), side(after))
+}
+
+/// What follows a list of writes: of all, those from `first` to `last` are listed; or those nearest to the
+/// position, if not all were counted.
+fn rest(is_whole: bool, (first, last): (usize, usize), total: usize) -> String {
+    match () {
+        () if !is_whole => {
+            "these are the nearest; a number after the expression counts all writes and \
+                            begins there, which takes a second for some ten thousand of them\n"
+                .to_owned()
+        }
+        () if first > 1 || last < total => {
+            format!("these are {first} to {last}; a number after the expression begins there\n")
+        }
+        () => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_history_says_how_much_it_is() {
+        assert_eq!(
+            counted((true, 30), (false, 2)),
+            "at least 30 writes before this position, 2 after it\n"
+        );
+        assert_eq!(rest(true, (1, 9), 9), "");
+        assert_eq!(
+            rest(true, (3, 9), 9),
+            "these are 3 to 9; a number after the expression begins there\n"
+        );
+        assert_eq!(
+            rest(false, (1, 9), 9),
+            "these are the nearest; a number after the expression counts all writes and begins there, \
+             which takes a second for some ten thousand of them\n"
+        );
+    }
 }

@@ -116,13 +116,40 @@ impl Session<'_> {
             return String::new();
         }
         let Some(event) = self.owed.event.take() else { return String::new() };
-        let what = match event.reason {
-            Reason::Touched(watch) => format!("accessed watched memory ({:#x})", watch.address),
-            _ => "reached a breakpoint".to_owned(),
+        let watched = match event.reason {
+            Reason::Touched(watch) => Some(watch.address),
+            _ => None,
         };
-        format!(
-            "[sched] during this step T{} {what} at position {}: `sched goto` goes there\n",
-            event.task, event.position
-        )
+        meanwhile(event.task, watched, &event.position.to_string())
+    }
+}
+
+/// What a task reached while the debugger stepped another one: memory that is watched at this address, or a
+/// breakpoint.
+fn meanwhile(task: u16, watched: Option<u64>, position: &str) -> String {
+    let what = match watched {
+        Some(address) => format!("accessed watched memory ({address:#x})"),
+        None => "reached a breakpoint".to_owned(),
+    };
+    format!(
+        "[sched] during this step T{task} {what} at position {position}: `sched goto` goes there\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meanwhile;
+
+    #[test]
+    fn what_other_tasks_reached_is_said() {
+        assert_eq!(
+            meanwhile(2, Some(0x4010), "5.i3"),
+            "[sched] during this step T2 accessed watched memory (0x4010) at position 5.i3: `sched goto` \
+             goes there\n"
+        );
+        assert_eq!(
+            meanwhile(2, None, "5"),
+            "[sched] during this step T2 reached a breakpoint at position 5: `sched goto` goes there\n"
+        );
     }
 }

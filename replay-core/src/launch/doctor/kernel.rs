@@ -15,7 +15,6 @@ const ARENA_SIZE: usize = 1 << 30;
 
 /// Memory shared between Heddle and the program, at its fixed address.
 pub(super) fn shared_memory() -> Check {
-    const NAME: &str = "shared memory";
     let end = child::run(|| {
         // SAFETY: system calls in a child; the mapping replaces nothing, and no other code accesses it
         // but the one write within it.
@@ -27,6 +26,12 @@ pub(super) fn shared_memory() -> Check {
             map(CHANNEL_ADDRESS, CHANNEL_SIZE, libc::MAP_SHARED, fd)
         }
     });
+    of_shared_memory(end)
+}
+
+/// The check of shared memory, from the end of a child that used some.
+pub(super) fn of_shared_memory(end: io::Result<End>) -> Check {
+    const NAME: &str = "shared memory";
     match end {
         Ok(End::Exited(0)) => {
             Check::good(NAME, format!("memfd_create, mapped at {CHANNEL_ADDRESS:#x}"))
@@ -42,10 +47,15 @@ pub(super) fn shared_memory() -> Check {
 
 /// The address of the program's heap.
 pub(super) fn heap() -> Check {
-    const NAME: &str = "heap's place";
     let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: as above.
-    match child::run(|| unsafe { map(ARENA_ADDRESS, ARENA_SIZE, kind, -1) }) {
+    of_heap(child::run(|| unsafe { map(ARENA_ADDRESS, ARENA_SIZE, kind, -1) }))
+}
+
+/// The check of the heap's address, from the end of a child that mapped it.
+pub(super) fn of_heap(end: io::Result<End>) -> Check {
+    const NAME: &str = "heap's place";
+    match end {
         Ok(End::Exited(0)) => Check::good(NAME, format!("free at {ARENA_ADDRESS:#x}")),
         other => Check::bad(
             NAME,
@@ -83,7 +93,6 @@ static SELECTOR: AtomicU8 = AtomicU8::new(0);
 
 /// Syscall User Dispatch, which catches system calls that interposition misses.
 pub(super) fn dispatch() -> Check {
-    const NAME: &str = "system call dispatch";
     const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
     const ON: usize = 1;
     let end = child::run(|| {
@@ -101,6 +110,12 @@ pub(super) fn dispatch() -> Check {
         }
         0
     });
+    of_dispatch(end)
+}
+
+/// The check of Syscall User Dispatch, from the end of a child that made a call to be caught.
+pub(super) fn of_dispatch(end: io::Result<End>) -> Check {
+    const NAME: &str = "system call dispatch";
     match end {
         Ok(End::Killed(libc::SIGSYS)) => Check::good(NAME, "works"),
         other => Check::warning(
@@ -115,7 +130,6 @@ pub(super) fn dispatch() -> Check {
 
 /// Disabling address randomisation.
 pub(super) fn randomisation() -> Check {
-    const NAME: &str = "address randomisation";
     const ASK: libc::c_ulong = 0xffff_ffff;
     let end = child::run(|| {
         // SAFETY: system calls that concern the child's own later exec at most.
@@ -128,6 +142,12 @@ pub(super) fn randomisation() -> Check {
             if libc::personality(ASK) & libc::ADDR_NO_RANDOMIZE == 0 { libc::ENOSYS } else { 0 }
         }
     });
+    of_randomisation(end)
+}
+
+/// The check of address randomisation, from the end of a child that disabled it.
+pub(super) fn of_randomisation(end: io::Result<End>) -> Check {
+    const NAME: &str = "address randomisation";
     match end {
         Ok(End::Exited(0)) => Check::good(NAME, "can be switched off"),
         other => Check::warning(
@@ -140,13 +160,18 @@ pub(super) fn randomisation() -> Check {
 
 /// Set by a child and read by its parent.
 static MARK: AtomicU64 = AtomicU64::new(0);
-const SET: u64 = 0x6865_6464_6c65;
+pub(super) const SET: u64 = 0x6865_6464_6c65;
 
 /// Reading the memory of the program.
 pub(super) fn read_memory() -> Check {
+    of_read_memory(read_of_child())
+}
+
+/// The check of reading memory, from what was read of a child.
+pub(super) fn of_read_memory(read: io::Result<u64>) -> Check {
     const NAME: &str = "reading the program's memory";
     let advice = "stacks at a failure cannot be shown: allow process_vm_readv (in a container, --cap-add SYS_PTRACE)";
-    match read_of_child() {
+    match read {
         Ok(SET) => Check::good(NAME, "works"),
         Ok(_) => Check::warning(NAME, "wrong content", advice),
         Err(error) => Check::warning(NAME, format!("refused: {error}"), advice),
@@ -174,7 +199,6 @@ fn read_of_child() -> io::Result<u64> {
 
 /// Tracing the program, which debuggers need.
 pub(super) fn trace() -> Check {
-    const NAME: &str = "tracing (ptrace)";
     let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
     let scope = scope.as_deref().map_or("none", str::trim);
     let tried = Child::start(|| {
@@ -188,6 +212,13 @@ pub(super) fn trace() -> Check {
         0
     })
     .and_then(|mut child| child.wait());
+    of_trace(tried, scope)
+}
+
+/// The check of tracing, from the end of a child that wants to be traced, and the scope that the security module
+/// allows.
+pub(super) fn of_trace(tried: io::Result<End>, scope: &str) -> Check {
+    const NAME: &str = "tracing (ptrace)";
     match tried {
         Ok(End::Stopped) => Check::good(NAME, format!("works (yama ptrace_scope: {scope})")),
         other => Check::warning(
@@ -200,10 +231,18 @@ pub(super) fn trace() -> Check {
 
 /// Finding changed pages, which makes memory reset fast.
 pub(super) fn write_tracking() -> Check {
+    of_write_tracking(userfaultfd(), pagemap_scan)
+}
+
+/// The check of write tracking, from trying its two parts.
+pub(super) fn of_write_tracking(
+    userfaultfd: io::Result<()>,
+    pagemap_scan: impl FnOnce() -> io::Result<()>,
+) -> Check {
     const NAME: &str = "write tracking";
     let advice = "memory reset finds changed pages by faults, which is slower: use Linux 6.7 or \
                   newer, which has PAGEMAP_SCAN and asynchronous userfaultfd write protection";
-    if let Err(error) = userfaultfd() {
+    if let Err(error) = userfaultfd {
         return Check::warning(NAME, format!("no userfaultfd: {error}"), advice);
     }
     match pagemap_scan() {

@@ -10,8 +10,12 @@ const LINUX: (u32, u32) = (5, 11);
 
 /// x86-64.
 pub(super) fn architecture() -> Check {
+    of_architecture(std::env::consts::ARCH)
+}
+
+pub(super) fn of_architecture(found: &str) -> Check {
     const NAME: &str = "architecture";
-    match std::env::consts::ARCH {
+    match found {
         "x86_64" => Check::good(NAME, "x86-64"),
         other => Check::bad(NAME, other, "Heddle runs on x86-64 only"),
     }
@@ -19,16 +23,23 @@ pub(super) fn architecture() -> Check {
 
 /// The kernel's version.
 pub(super) fn kernel() -> Check {
-    const NAME: &str = "kernel";
     // SAFETY: all-zero bytes are a valid value of this struct of byte arrays.
     let mut about: libc::utsname = unsafe { std::mem::zeroed() };
     // SAFETY: the call fills in the struct.
     if unsafe { libc::uname(&raw mut about) } != 0 {
-        return Check::warning(NAME, "unknown", "see the other checks");
+        return of_kernel(None);
     }
     // SAFETY: the kernel ends it with a zero byte.
-    let release = unsafe { CStr::from_ptr(about.release.as_ptr()) }.to_string_lossy().into_owned();
-    match version(&release) {
+    let release = unsafe { CStr::from_ptr(about.release.as_ptr()) }.to_string_lossy();
+    of_kernel(Some(&release))
+}
+
+pub(super) fn of_kernel(release: Option<&str>) -> Check {
+    const NAME: &str = "kernel";
+    let Some(release) = release else {
+        return Check::warning(NAME, "unknown", "see the other checks");
+    };
+    match version(release) {
         Some(version) if version >= LINUX => Check::good(NAME, format!("Linux {release}")),
         _ => Check::warning(
             NAME,
@@ -65,11 +76,15 @@ pub(super) fn of_glibc(found: &str) -> Check {
 
 /// Whether user code may set the thread pointer with an instruction.
 pub(super) fn fsgsbase() -> Check {
-    const NAME: &str = "FSGSBASE";
     const HWCAP2_FSGSBASE: libc::c_ulong = 1 << 1;
     // SAFETY: looks up a number that the kernel left at the start.
     let capabilities = unsafe { libc::getauxval(libc::AT_HWCAP2) };
-    match capabilities & HWCAP2_FSGSBASE != 0 {
+    of_fsgsbase(capabilities & HWCAP2_FSGSBASE != 0)
+}
+
+pub(super) fn of_fsgsbase(is_usable: bool) -> Check {
+    const NAME: &str = "FSGSBASE";
+    match is_usable {
         true => Check::good(NAME, "usable"),
         false => Check::bad(
             NAME,

@@ -7,12 +7,16 @@ use std::io;
 use std::ptr::null_mut;
 
 /// The size of the extended state, or the operation that failed and its error.
-type Tried = Result<usize, (&'static str, io::Error)>;
+pub(super) type Tried = Result<usize, (&'static str, io::Error)>;
 
 /// Reading and writing the registers of a traced process, its debug registers, and single steps.
 pub(super) fn access() -> Check {
+    of_access(try_on_child())
+}
+
+pub(super) fn of_access(tried: Tried) -> Check {
     const NAME: &str = "registers of a process";
-    match try_on_child() {
+    match tried {
         Ok(size) => Check::good(
             NAME,
             format!(

@@ -100,15 +100,42 @@ pub(super) fn check() -> Result<(), String> {
         });
     }
     let status = command.status().map_err(|error| error.to_string())?;
-    match (status.code(), status.signal()) {
-        (Some(0), _) => Ok(()),
-        (Some(number), _) => {
+    permitted(status.code(), status.signal())
+}
+
+/// Whether mounts are permitted, from the end of the process that made one: its exit status is the error
+/// number. The reason if they are not.
+fn permitted(code: Option<i32>, signal: Option<i32>) -> Result<(), String> {
+    match code {
+        Some(0) => Ok(()),
+        Some(number) => {
             let error = std::io::Error::from_raw_os_error(number);
             Err(format!(
                 "mounts are not permitted ({error}): allow namespaces of users \
                  (kernel.unprivileged_userns_clone=1), or in a container --cap-add SYS_ADMIN"
             ))
         }
-        (None, signal) => Err(format!("the check for mounts was killed by signal {signal:?}")),
+        None => {
+            let signal = signal.unwrap_or_default();
+            Err(format!("the check for mounts was killed by signal {signal}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_mounts_says_what_to_allow() {
+        assert_eq!(permitted(Some(0), None), Ok(()));
+        assert_eq!(
+            permitted(Some(libc::EPERM), None),
+            Err("mounts are not permitted (Operation not permitted (os error 1)): allow namespaces of \
+                 users (kernel.unprivileged_userns_clone=1), or in a container --cap-add SYS_ADMIN"
+                .to_owned())
+        );
+        let killed = "the check for mounts was killed by signal 9".to_owned();
+        assert_eq!(permitted(None, Some(9)), Err(killed));
     }
 }

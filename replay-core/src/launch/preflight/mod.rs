@@ -90,10 +90,7 @@ impl Target {
             Some(Started { program: path, words, env, cwd }) => {
                 let by = shown(Path::new(program));
                 let command: Vec<String> = words.iter().map(|it| shown(Path::new(it))).collect();
-                let note = format!(
-                    "{by} starts the program with threads: {} (--follow-child chooses another)",
-                    command.join(" ")
-                );
+                let note = child_note(&by, &command);
                 data = content(&path).map_err(Error::Target)?;
                 let mut words = words.into_iter();
                 let name = words.next().unwrap_or_default();
@@ -104,12 +101,7 @@ impl Target {
             None => Target::named(found, &data, program, args)?,
         };
         if let Some((name, value)) = openmp::passive_waiting(&data, &target.env) {
-            target.notes.push(format!(
-                "{}={} is set for the program, since idle threads of OpenMP spin otherwise: set it to \
-                 choose another value",
-                name.display(),
-                value.display()
-            ));
+            target.notes.push(variable_set(&name, &value));
             target.env.push((name, value));
         }
         Ok(target)
@@ -124,6 +116,24 @@ impl Target {
         let build_id = examine(&self.program, &data).map_err(Error::Target)?;
         Ok(Target { build_id, ..self.clone() })
     }
+}
+
+/// The note for a command whose child is explored.
+fn child_note(by: &str, command: &[String]) -> String {
+    format!(
+        "{by} starts the program with threads: {} (--follow-child chooses another)",
+        command.join(" ")
+    )
+}
+
+/// The note for a variable that makes idle threads of OpenMP wait.
+fn variable_set(name: &OsStr, value: &OsStr) -> String {
+    format!(
+        "{}={} is set for the program, since idle threads of OpenMP spin otherwise: set it to choose \
+         another value",
+        name.display(),
+        value.display()
+    )
 }
 
 /// The command starts no program with threads that `--follow-child` means, but these.

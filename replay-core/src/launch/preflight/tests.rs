@@ -139,12 +139,25 @@ fn scripts_name_their_interpreter() {
     refused(scratch.file("env", "#!/usr/bin/env -S sh -e\n", 0o755), &["script for", "/sh"]);
     let other = scratch.gcc("interpreter", &[]);
     let line = format!("#!{} -x\n", other.display());
-    refused(scratch.file("other", line, 0o755), &["/interpreter ", "/other", "itself"]);
-    refused(scratch.file("gone", "#! /no/such thing\n", 0o755), &["/no/such", "does not exist"]);
+    let itself = format!(
+        "/other is a script for {0}: give the native program that it starts, or, to explore the threads \
+         of the interpreter itself, {0} ",
+        other.display()
+    );
+    refused(scratch.file("other", line, 0o755), &[&itself]);
+    let shell = "/shell is a script for /bin/sh: give the native program that it starts";
+    refused(scratch.file("shell", "#!/bin/sh\n", 0o755), &[shell]);
+    refused(
+        scratch.file("gone", "#! /no/such thing\n", 0o755),
+        &["/gone is a script for /no/such, which does not exist: give a native program"],
+    );
     refused(scratch.file("none", "#!\n", 0o755), &["names no interpreter"]);
     std::fs::create_dir(scratch.0.join(".libs")).unwrap();
     scratch.file(".libs/wrapped", "", 0o755);
-    refused(scratch.file("wrapped", "#!/bin/sh\n", 0o755), &[".libs/wrapped"]);
+    refused(
+        scratch.file("wrapped", "#!/bin/sh\n", 0o755),
+        &["/wrapped is a script for /bin/sh: run the program behind it, ", ".libs/wrapped"],
+    );
 }
 
 #[test]
@@ -232,6 +245,31 @@ fn privileged_programs_are_refused() {
     // Only the superuser can set file capabilities, and not on every file system.
     let given = Command::new("setcap").arg("cap_net_raw+ep").arg(&path).output();
     if given.is_ok_and(|output| output.status.success()) {
-        refused(&path, &["capabilities", "copy"]);
+        refused(&path, &["has file capabilities (see getcap): ", "copy"]);
     }
+}
+
+#[test]
+fn notes_on_programs_that_a_command_starts() {
+    let command = ["./bank", "3"].map(str::to_owned);
+    assert_eq!(
+        child_note("run.sh", &command),
+        "run.sh starts the program with threads: ./bank 3 (--follow-child chooses another)"
+    );
+    assert_eq!(
+        variable_set(OsStr::new("OMP_WAIT_POLICY"), OsStr::new("passive")),
+        "OMP_WAIT_POLICY=passive is set for the program, since idle threads of OpenMP spin otherwise: set \
+         it to choose another value"
+    );
+    let started = |program: &str| wrapper::Started {
+        program: program.into(),
+        words: Vec::new(),
+        env: Vec::new(),
+        cwd: "/".into(),
+    };
+    assert_eq!(
+        no_such_child(OsStr::new("run.sh"), &[started("/b/bank"), started("/b/queue")]),
+        "run.sh starts no such program with threads; give --follow-child one of these numbers or names: 1 \
+         /b/bank, 2 /b/queue"
+    );
 }

@@ -138,7 +138,7 @@ impl Compiler<'_, '_, '_> {
         match node.kind() {
             "parenthesized_expression" => match node.named_child(0) {
                 Some(inner) => self.value(inner),
-                None => self.wrong(node, "expected an expression"),
+                None => self.unsupported(node),
             },
             "identifier" | "scoped_identifier" | "qualified_identifier" | "self" | "this" => {
                 self.name(node)
@@ -166,10 +166,7 @@ impl Compiler<'_, '_, '_> {
             "assignment_expression" | "update_expression" | "compound_assignment_expr" => {
                 self.wrong(node, "a condition must not change anything; == compares")
             }
-            _ => {
-                let text = self.condition.of(node);
-                self.wrong(node, format!("`{text}` is not supported in a condition"))
-            }
+            _ => self.unsupported(node),
         }
     }
 

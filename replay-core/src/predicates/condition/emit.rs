@@ -47,8 +47,20 @@ impl Compiler<'_, '_, '_> {
     pub(super) fn field<'n>(&self, node: Node<'n>, name: &str) -> Result<Node<'n>, Wrong> {
         match node.child_by_field_name(name) {
             Some(child) => Ok(child),
-            None => self.wrong(node, "this is not supported in a condition"),
+            None => self.unsupported(node),
         }
+    }
+
+    /// The error for a part of the text that no condition can have.
+    pub(super) fn unsupported<T>(&self, node: Node<'_>) -> Result<T, Wrong> {
+        let text = self.condition.of(node);
+        self.wrong(node, format!("`{text}` is not supported in a condition"))
+    }
+
+    /// The error for a value whose type, or the size of whose type, is not in the debug information.
+    pub(super) fn unknown_type<T>(&self, node: Node<'_>) -> Result<T, Wrong> {
+        let text = self.condition.of(node);
+        self.wrong(node, format!("the type of `{text}` is unknown"))
     }
 
     pub(super) fn number(&mut self, value: u64) {

@@ -118,7 +118,7 @@ impl Compiler<'_, '_, '_> {
             }
             _ => None,
         };
-        let Some(size) = size else { return self.wrong(node, "the size of an element is unknown") };
+        let Some(size) = size else { return self.unknown_type(node) };
         self.number(size);
         self.code.push(DIVIDE_UNSIGNED);
         Ok(Kind::Integer(SIZE))

@@ -35,7 +35,7 @@ impl Compiler<'_, '_, '_> {
         };
         let text = self.condition.of(node).to_owned();
         let Some(described) = of.describe() else {
-            return self.wrong(node, format!("the type of `{text}` is unknown"));
+            return self.unknown_type(node);
         };
         if let (Some((offset, pointer)), false) = (smart_pointer(&of), is_small) {
             let kind = self.part(Kind::Object(pointer), offset);
@@ -233,7 +233,7 @@ impl Compiler<'_, '_, '_> {
         let (size, signed) = match kind.describe().map(|of| (of.size, of.shape)) {
             Some((Some(size @ 1..=8), Shape::Integer { signed, .. })) => (size, signed),
             Some((Some(size @ 1..=8), Shape::Enumeration { signed, .. })) => (size, signed),
-            _ => return self.wrong(field, "the type of the bit field is unknown"),
+            _ => return self.unknown_type(field),
         };
         let unit = size * 8;
         let (start, shift) = match of {
@@ -301,14 +301,14 @@ impl Compiler<'_, '_, '_> {
             Some(argument) => argument,
             None => match node.named_child(0) {
                 Some(child) => child,
-                None => return self.wrong(node, "expected an array"),
+                None => return self.unsupported(node),
             },
         };
         let index = node
             .child_by_field_name("index")
             .or_else(|| node.child_by_field_name("indices").and_then(|all| all.named_child(0)))
             .or_else(|| node.named_child(1));
-        let Some(index) = index else { return self.wrong(node, "expected an index") };
+        let Some(index) = index else { return self.unsupported(node) };
         let kind = self.value(array)?;
         // A slice or a vector of Rust: a pointer and a length.
         let kind = match kind {
@@ -318,7 +318,7 @@ impl Compiler<'_, '_, '_> {
             },
             Kind::Object(_) if self.condition.language == Language::Rust => {
                 let kind = self.followed(kind, array)?;
-                let Kind::Object(of) = &kind else { return self.wrong(array, "expected an array") };
+                let Kind::Object(of) = &kind else { return self.unsupported(array) };
                 match ["data_ptr", "buf"].iter().find_map(|it| member(of, it, 0)) {
                     Some((offset, to, _)) => {
                         let element = of.parameter("T");
@@ -334,7 +334,7 @@ impl Compiler<'_, '_, '_> {
             return self.wrong(array, format!("`{text}` is neither an array nor a typed pointer"));
         };
         let Some(size) = element.describe().and_then(|of| of.size) else {
-            return self.wrong(array, "the size of an element is unknown");
+            return self.unknown_type(array);
         };
         self.integer(index)?;
         self.multiplied(size);
@@ -365,7 +365,7 @@ impl Compiler<'_, '_, '_> {
             // The buffer of a vector is one of bytes.
             (Kind::Pointer(_), Some(element)) => Ok(Kind::Pointer(Some(element))),
             (Kind::Pointer(Some(_)), None) => Ok(kind),
-            _ => self.wrong(node, "the type of the elements is unknown"),
+            _ => self.unknown_type(node),
         }
     }
 }

@@ -28,7 +28,7 @@ impl Compiler<'_, '_, '_> {
             .or_else(|| node.child_by_field_name("value"))
             .or_else(|| node.named_child(node.named_child_count().saturating_sub(1) as u32));
         let (Some(argument), Some(sign)) = (argument, node.child(0)) else {
-            return self.wrong(node, "expected an expression");
+            return self.unsupported(node);
         };
         let sign = self.condition.of(sign).to_owned();
         match sign.as_str() {
@@ -169,7 +169,7 @@ impl Compiler<'_, '_, '_> {
                 self.number(size);
                 Ok(Kind::Integer(Integer { size: 8, signed: false }))
             }
-            None => self.wrong(node, "the size is unknown"),
+            None => self.unknown_type(node),
         }
     }
 
@@ -310,7 +310,7 @@ impl Compiler<'_, '_, '_> {
         match (sign, one, other) {
             ("+" | "-", Kind::Pointer(Some(to)), Kind::Integer(_)) => {
                 let Some(size) = size(&to) else {
-                    return self.wrong(node, "the size of an element is unknown");
+                    return self.unknown_type(node);
                 };
                 self.multiplied(size);
                 self.code.push(if sign == "+" { ADD } else { SUB });
@@ -318,7 +318,7 @@ impl Compiler<'_, '_, '_> {
             }
             ("-", Kind::Pointer(Some(to)), Kind::Pointer(Some(_))) => {
                 let Some(size) = size(&to) else {
-                    return self.wrong(node, "the size of an element is unknown");
+                    return self.unknown_type(node);
                 };
                 self.code.push(SUB);
                 self.number(size);

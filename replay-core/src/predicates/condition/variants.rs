@@ -31,7 +31,7 @@ impl Compiler<'_, '_, '_> {
         let described = of.describe();
         let title = described.as_ref().map_or_else(String::new, |of| of.name.clone());
         let Some(Shape::Variants { variants, .. }) = described.map(|of| of.shape) else {
-            return self.wrong(path, format!("{title} has no variants"));
+            return self.unsupported(path);
         };
         let names: Vec<String> = variants.iter().map(|one| one.name.clone()).collect();
         match variants.into_iter().find(|variant| variant.name == wanted) {
@@ -48,11 +48,11 @@ impl Compiler<'_, '_, '_> {
         let kind = self.value(node)?;
         let kind = self.followed(kind, node)?;
         let (Kind::Object(of) | Kind::Small(of)) = &kind else {
-            return self.wrong(node, "expected an enumeration");
+            return self.unsupported(node);
         };
         let Some(Shape::Variants { discriminant, variants }) = of.describe().map(|of| of.shape)
         else {
-            return self.wrong(node, "expected an enumeration");
+            return self.unsupported(node);
         };
         let Some(discriminant) = discriminant else {
             // The only variant. The address is of no interest.
@@ -67,7 +67,7 @@ impl Compiler<'_, '_, '_> {
         };
         let part = self.part(kind, discriminant.offset);
         let Kind::Integer(integer) = self.loaded(part, node)? else {
-            return self.wrong(node, "the variant is stored in an unknown way");
+            return self.unsupported(node);
         };
         self.normalise(super::integers::Integer { signed: false, ..integer });
         let mask = if integer.size < 8 { (1 << (integer.size * 8)) - 1 } else { u64::MAX };
@@ -81,10 +81,10 @@ impl Compiler<'_, '_, '_> {
         others.iter_mut().for_each(|value| *value &= mask);
         others.sort_unstable();
         let (Some(&first), Some(&last)) = (others.first(), others.last()) else {
-            return self.wrong(node, "the variant is stored in an unknown way");
+            return self.unsupported(node);
         };
         if last - first + 1 != others.len() as u64 {
-            return self.wrong(node, "the variant is stored in a way that cannot be tested");
+            return self.unsupported(node);
         }
         self.number(first);
         self.code.push(SUB);
@@ -99,7 +99,7 @@ impl Compiler<'_, '_, '_> {
         let kind = self.value(node)?;
         let kind = self.followed(kind, node)?;
         let (Kind::Object(of) | Kind::Small(of)) = &kind else {
-            return self.wrong(node, "expected an enumeration");
+            return self.unsupported(node);
         };
         let Some((offset, inner, _)) = member(&of.with(variant.kind), "__0", 0) else {
             return self.wrong(node, format!("{} has no data without a name", variant.name));

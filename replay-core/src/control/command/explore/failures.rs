@@ -3,6 +3,7 @@
 use super::Search;
 use super::pieces::PieceRunner;
 use super::state_file::{KnownFailure, SearchPosition, Unrecorded};
+use super::wording::{delayed_store, late, saved_elsewhere, seen_once, why_missing};
 use crate::control::capture;
 use crate::control::command::execution::{
     Outcome, record_again, run_single, single_job, trace_options,
@@ -281,31 +282,17 @@ impl Search<'_> {
                     return Confirmation::Reported(why);
                 }
             };
-            let trace = match again {
-                Outcome::Recorded(trace) if trace.failure.is_some() => {
-                    return Confirmation::Recorded(trace);
+            let once = why_missing(&again).map(|why| self.trace_without_execution(found, &why));
+            missing = Some(match (again, once) {
+                // The failing execution was not recorded: show the same schedule, which passed.
+                (Outcome::Recorded(trace), Some(once)) => Trace { failure: once.failure, ..*trace },
+                (_, Some(once)) => once,
+                (Outcome::Recorded(trace), None) => return Confirmation::Recorded(trace),
+                (Outcome::Died { how, .. }, None) => return Confirmation::Reported(how),
+                (Outcome::Diverged { .. } | Outcome::Interrupted, None) => {
+                    return Confirmation::Interrupted;
                 }
-                Outcome::Recorded(trace) => {
-                    let why = "its schedule did not fail when it was run again: it depends on \
-                               something outside of the schedule";
-                    let once = self.trace_without_execution(found, why);
-                    // The failing execution was not recorded: show the same schedule, which passed.
-                    Trace { failure: once.failure, ..*trace }
-                }
-                Outcome::Diverged { step, what } => self.trace_without_execution(
-                    found,
-                    &format!("its schedule diverged at step {step} when it was run again: {what}"),
-                ),
-                Outcome::Died { how, from_outside: false } => {
-                    return Confirmation::Reported(how);
-                }
-                Outcome::Died { how, .. } => self.trace_without_execution(
-                    found,
-                    &format!("when its schedule was run again, {how}"),
-                ),
-                Outcome::Interrupted => return Confirmation::Interrupted,
-            };
-            missing = Some(trace);
+            });
         }
         missing.map_or(Confirmation::Interrupted, |trace| Confirmation::Missing(Box::new(trace)))
     }
@@ -328,7 +315,7 @@ impl Search<'_> {
         }
         let path = self.write(trace, failure.kind);
         let bug = bug(failure, &trace.execution, path, found_at);
-        self.observer.note(&format!("{} was seen once: {}", bug.kind, bug.message));
+        self.observer.note(&seen_once(&bug));
         self.saved.unconfirmed.push((vec![found.key], bug));
     }
 
@@ -437,12 +424,8 @@ impl Search<'_> {
         let variable = symbols(word).and_then(|all| all.variable(site(word)));
         let place = |frames: &[Frame]| frames.first().map(Frame::place).unwrap_or_default();
         if found.delayed {
-            let object = variable.map(|name| format!("{name}: ")).unwrap_or_default();
             let (store, load) = (place(&frames(places.0)), place(&frames(places.1)));
-            self.saved.store_buffers.insert(format!(
-                "{object}the load at {load} can execute before the store at {store} is visible to \
-                 other threads"
-            ));
+            self.saved.store_buffers.insert(delayed_store(variable.as_deref(), &load, &store));
             return;
         }
         let (one, other) = (frames(places.0), frames(places.1));
@@ -472,12 +455,8 @@ impl Search<'_> {
         // The failure may never occur again, so the trace is saved in the fallback directory.
         let instead =
             store::fallback_directory().and_then(|dir| store::save(trace, &dir, kind.name()).ok());
-        let what = match &instead {
-            Some(path) => format!("it was saved as {} instead", path.display()),
-            None => "it is lost: search again with another --out".to_owned(),
-        };
         if !std::mem::replace(&mut self.unwritable, true) {
-            self.observer.note(&format!("{unwritable}; {what}"));
+            self.observer.note(&saved_elsewhere(&unwritable, instead.as_deref()));
         }
         instead.map(|path| path.to_string_lossy().into_owned())
     }
@@ -525,19 +504,6 @@ enum Confirmation {
     Missing(Box<Trace>),
     /// The user interrupted it.
     Interrupted,
-}
-
-/// What a message adds if a step of the execution is late by its task's clock: programs that take sleeps for
-/// an order fail in such executions only.
-fn late(execution: &Execution) -> String {
-    // Which thread is meant differs: a harness's main, which is held back, has the least clock of all.
-    let most = execution.deadlines.iter().filter_map(|note| note.late).map(|(_, by)| by).max();
-    most.map_or_else(String::new, |by| {
-        format!(
-            "; a step is up to {} late by its thread's clock (--slack 0 tries no such schedule)",
-            traces::seconds(by)
-        )
-    })
 }
 
 /// A failure as the report shows it.

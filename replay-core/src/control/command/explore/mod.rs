@@ -6,9 +6,10 @@ pub mod pieces;
 mod report;
 mod round;
 mod state_file;
+mod wording;
 mod workers;
 
-use super::execution::{Outcome, PROGRESS_EVERY, plan, reset_name, run_single, single_job};
+use super::execution::{Outcome, PROGRESS_EVERY, plan, run_single, single_job};
 use super::learn;
 use crate::control::distinct::Distinct;
 use crate::control::ending::{ATTEMPTS, Ending};
@@ -189,15 +190,12 @@ fn prime(
             Outcome::Diverged { .. } | Outcome::Interrupted => None,
         };
         if let (Some(how), None) = (how, &failed) {
-            observer.note(&format!("warm-up run {ran} failed: {how}"));
-            failed = Some(format!("; warm-up run {ran} failed: {how}"));
+            let failure = format!("warm-up run {ran} failed: {how}");
+            observer.note(&failure);
+            failed = Some(failure);
         }
     }
-    let executions = if ran == 1 { "execution" } else { "executions" };
-    let failed = failed.unwrap_or_default();
-    Ok((ran > 0).then(|| {
-        format!("{ran} warm-up {executions} created files and caches before the search{failed}")
-    }))
+    Ok((ran > 0).then(|| wording::warmed_up(ran, failed.as_deref())))
 }
 
 struct Search<'a> {
@@ -337,10 +335,7 @@ impl Search<'_> {
             }
             Message::FromRuntime(_, RuntimeMessage::Diverged { step, what, .. }) => {
                 if self.reason.is_empty() {
-                    self.reason = format!(
-                        "an execution diverged from its prefix at step {step}: \
-                                           {what}"
-                    );
+                    self.reason = wording::left_prefix(step, &what);
                 }
                 Ok(0)
             }
@@ -374,9 +369,8 @@ impl Search<'_> {
                     }
                     Some(Ending { how, .. }) => {
                         self.deaths += 1;
-                        self.reason = format!("too many processes of the program died: {how}");
-                        if self.deaths < MOST_DEATHS {
-                            self.reason.clear();
+                        if self.deaths >= MOST_DEATHS {
+                            self.reason = wording::many_deaths(&how);
                         }
                     }
                     None => {}
@@ -393,8 +387,7 @@ impl Search<'_> {
             Message::FellBack(_, instead, why) => {
                 let instead = if instead == fell_back::EXEC { Reset::Exec } else { Reset::Fork };
                 if self.options.reset.is_some() {
-                    let [now, before] = [instead, self.reset].map(reset_name);
-                    self.observer.note(&format!("{now} reset is used instead of {before}: {why}"));
+                    self.observer.note(&wording::other_reset(self.reset, instead, &why));
                 }
                 self.reset = instead;
                 Ok(0)
@@ -412,10 +405,7 @@ impl Search<'_> {
         if *in_a_row < ATTEMPTS || self.halted {
             return Ok(());
         }
-        Err(Error::Disturbed(format!(
-            "{}: its process was ended from outside at each of {ATTEMPTS} attempts: {how}",
-            self.target.program.display()
-        )))
+        Err(Error::Disturbed(wording::disturbed(&self.target.program, &how)))
     }
 
     /// A worker has finished the learning phase. All workers learn the same points.
@@ -439,11 +429,7 @@ impl Search<'_> {
                 }
                 return Ok(0);
             }
-            Some(_) => self.observer.note(&format!(
-                "{}: the program behaves differently (other input, or other libraries): the \
-                 learning phase runs again",
-                path.display()
-            )),
+            Some(_) => self.observer.note(&wording::learns_again(&path)),
             None => {}
         }
         if !result.learned.is_empty() {
@@ -565,7 +551,7 @@ impl Search<'_> {
             return Err(error);
         }
         self.reason = error.to_string();
-        self.observer.note(&format!("the search ended early: {error}"));
+        self.observer.note(&wording::ended_early(&error));
         Ok(())
     }
 

@@ -1,23 +1,26 @@
-//! The report of a search.
+//! The report of a search: what it found, and what its verdict is.
 
 use super::Search;
 use super::round::Counts;
+use super::wording::{
+    Ended, HARNESS_NOTE, NO_STORE_BUFFERS, disturbance_notes, file_note, not_confirmed, notes,
+    reuse_note, scope_note, slack_note, slow_note, spurious_note, uncovered, unobserved,
+    used_by_children,
+};
+use crate::StrategyChoice;
 use crate::control::command::execution::reset_name;
 use crate::control::scope::absent_threads;
-use crate::symbols::{Symbols, demangle};
-use crate::{StrategyChoice, Target};
-use nix::sys::resource::{UsageWho, getrusage};
 use search::Coverage;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use traces::FailureKind;
 use traces::points::InstrumentationGap;
 use traces::report::{
     Bug, ConditionReport, ConditionResult, Points, PredicateReport, PredicateResult, Report,
     ThroughReport, Verdict,
 };
-use traces::wire::{LEFT_FILE, OVERLAPPING_USE, UNKNOWN_INSTRUCTION};
-use traces::{FailureKind, Module, Site};
+use traces::wire::LEFT_FILE;
 
 impl Search<'_> {
     pub(super) fn report(mut self) -> Report {
@@ -226,7 +229,7 @@ impl Search<'_> {
         if total.unseen & InstrumentationGap::Seconds as u64 != 0 {
             notes.push(InstrumentationGap::Seconds.describe().to_owned());
         }
-        notes.extend(file_note(self.target));
+        notes.extend(file_note(self.target.files.are_private(), self.target.files.refused()));
         if marked {
             notes.push(InstrumentationGap::Marked.describe().to_owned());
         }
@@ -234,11 +237,7 @@ impl Search<'_> {
             notes.push(InstrumentationGap::Held.describe().to_owned());
         }
         if self.options.store_buffers && report.points.compiled == 0 {
-            notes.push(
-                "--store-buffers has no effect: the program is not instrumented; build it with \
-                 `heddle build`"
-                    .to_owned(),
-            );
+            notes.push(NO_STORE_BUFFERS.to_owned());
         }
         Report { notes, ..report }
     }
@@ -273,362 +272,25 @@ impl Search<'_> {
             return (Verdict::Unsupported, what);
         }
         if let Some((_, once)) = self.saved.unconfirmed.first() {
-            let more = match self.saved.unconfirmed.len() {
-                1 => String::new(),
-                all => format!(" (and {} more)", all - 1),
-            };
-            let what =
-                format!("{} was seen once and not confirmed{more}: {}", once.kind, once.message);
-            return (Verdict::Incomplete, what);
+            return (Verdict::Incomplete, not_confirmed(once, self.saved.unconfirmed.len()));
         }
         if complete {
             return (Verdict::Clean, String::new());
         }
-        let reason = match &self.reason {
-            reason if !reason.is_empty() && runs + total.learning > 0 => reason.clone(),
-            // Nothing of the program is known then.
-            reason if !reason.is_empty() => format!("{reason} {NO_EXECUTION}"),
-            _ if self.interrupt.load(Relaxed) => "interrupted".into(),
-            _ if total.unseen & InstrumentationGap::Outside as u64 != 0 => {
-                "an execution failed and did not fail when its schedule was run again".into()
-            }
-            _ if total.cut > 0 && self.options.beginning > 0 => format!(
-                "{} executions ended at their limit on steps (at most {}): --beginnings 0 runs each to \
-                 its end",
-                total.cut,
-                self.step_limit(total)
-            ),
-            _ if total.cut > 0 => format!(
-                "{} executions reached their limit on steps (at most {}): they made no progress, or \
-                 --max-steps N allows more",
-                total.cut,
-                self.step_limit(total)
-            ),
-            _ if over
-                && total.unknown_calls.keys().any(|(name, _)| name.starts_with(LEFT_FILE)) =>
-            {
-                "every schedule was run, but executions find files that earlier ones left".into()
-            }
-            _ if over && self.deaths == 0 && !unobserved(total, self.target).is_empty() => {
-                "every schedule was run, but not every memory access could be observed".into()
-            }
-            _ if self.options.max_executions.is_none_or(|most| runs < most) => {
-                self.end_of_strategy()
-            }
-            _ => "the limit on executions was reached".into(),
-        };
+        let reason = Ended {
+            limit: &self.reason,
+            executions: runs + total.learning,
+            is_interrupted: self.interrupt.load(Relaxed),
+            is_outside: total.unseen & InstrumentationGap::Outside as u64 != 0,
+            cut: total.cut,
+            step_limit: self.step_limit(total),
+            has_beginnings: self.options.beginning > 0,
+            leaves_files: over
+                && total.unknown_calls.keys().any(|(name, _)| name.starts_with(LEFT_FILE)),
+            is_unobserved: over && self.deaths == 0 && !unobserved(total, self.target).is_empty(),
+            may_continue: self.options.max_executions.is_none_or(|most| runs < most),
+        }
+        .reason(|| self.end_of_strategy());
         (Verdict::Incomplete, reason)
-    }
-}
-
-/// Why a search that has no more executions to run does not cover every schedule. `refuted`: a random
-/// walk, which checks a reduction, ended in a class of executions that the search had not found.
-fn uncovered(choice: StrategyChoice, refuted: bool) -> String {
-    let strategy = choice.name();
-    let covers = choice == StrategyChoice::AUTO || choice.descriptor().bound.is_some();
-    match (refuted, covers) {
-        (true, _) => format!(
-            "a random walk that checked {strategy} ended as no execution of the search did: steps depend \
-             on each other in a way that Heddle does not see; --strategy icb needs no such knowledge"
-        ),
-        (false, true) => format!(
-            "{strategy} is finished, but does not cover every schedule: a loop that was in a new state \
-             after each iteration was followed for some of them, or an execution was not observed to its end"
-        ),
-        (false, false) => format!("{strategy} is finished, but does not cover every schedule"),
-    }
-}
-
-/// What follows the reason for the end of a search without any execution.
-const NO_EXECUTION: &str = "before the first execution ended: the program computes, waits or allocates \
-                            for longer than that; use smaller input, raise --max-time, or limit its \
-                            memory (--max-memory)";
-
-/// Reasons why some memory accesses could not be observed.
-fn unobserved(total: &Counts, target: &Target) -> Vec<String> {
-    let mut described = InstrumentationGap::Marked as u64
-        | InstrumentationGap::Held as u64
-        | InstrumentationGap::Deadlines as u64
-        | InstrumentationGap::Seconds as u64
-        | InstrumentationGap::Times as u64
-        | InstrumentationGap::Reuse as u64;
-    if !total.unknown_calls.is_empty() {
-        described |= InstrumentationGap::Calls as u64 | InstrumentationGap::Forms as u64;
-    }
-    let mut unobserved: Vec<String> = InstrumentationGap::among(total.unseen & !described)
-        .map(|one| one.describe().to_owned())
-        .collect();
-    unobserved.extend(unknown_calls(total, target));
-    if total.probes_removed > 0 {
-        unobserved.push(format!(
-            "in {} executions not every memory access was observed, because there were too many",
-            total.probes_removed
-        ));
-    }
-    unobserved
-}
-
-/// A line for each function whose effects are unknown, with the place of a call in the program.
-fn unknown_calls(total: &Counts, target: &Target) -> Vec<String> {
-    if total.unknown_calls.is_empty() {
-        return Vec::new();
-    }
-    let path = target.program.to_string_lossy().into_owned();
-    let symbols = Symbols::of_modules(&[Module { path, build_id: target.build_id.clone() }]);
-    let line = |((name, library), &(module, offset)): (&(String, String), &(u64, u64))| {
-        let frames = match module {
-            0 => symbols.frames(Site { module: 0, offset }, true),
-            _ => Vec::new(),
-        };
-        let place = frames.first().map(|frame| format!(", from {}", frame.place()));
-        if let Some(mnemonic) = name.strip_prefix(UNKNOWN_INSTRUCTION) {
-            return format!(
-                "not explored: accesses of the instruction `{mnemonic}` in {library}{}: the extent of \
-                 what it reads and writes is not known",
-                place.unwrap_or_default()
-            );
-        }
-        if let Some(state) = name.strip_prefix(OVERLAPPING_USE) {
-            return format!(
-                "not explored: calls in several threads that use {state} at the same time{}: {library} \
-                 does not protect it; hold a lock around these calls",
-                place.unwrap_or_default()
-            );
-        }
-        if let Some(path) = name.strip_prefix(LEFT_FILE) {
-            return format!(
-                "not explored: executions without the files of earlier ones: the program leaves `{path}` \
-                 changed{}; remove it at the end, or write in the working directory (--scratch)",
-                place.unwrap_or_default()
-            );
-        }
-        format!(
-            "not explored: calls of `{}` in {library}{}: what the function reads and writes is not \
-             known",
-            demangle(name),
-            place.unwrap_or_default()
-        )
-    };
-    total.unknown_calls.iter().map(line).collect()
-}
-
-/// The note for a search of one test of a harness.
-const HARNESS_NOTE: &str = "main belongs to the test harness: it ran only when no thread of the test could \
-                            (--harness)";
-
-/// The note for a search in which preemptions were limited to parts of the code.
-fn scope_note([atomic, focus, serial]: &[Vec<String>; 3]) -> Option<String> {
-    let no = (!atomic.is_empty()).then(|| format!("no preemptions in {}", atomic.join(", ")));
-    let of = (!serial.is_empty()).then(|| format!("no preemptions of {}", serial.join(", ")));
-    let only = (!focus.is_empty()).then(|| format!("preemptions only in {}", focus.join(", ")));
-    let all: Vec<String> = only.into_iter().chain(no).chain(of).collect();
-    (!all.is_empty()).then(|| {
-        format!("the search was scoped: {}; other schedules were not explored", all.join(", "))
-    })
-}
-
-/// A step takes less than a microsecond. Above this limit, most time is spent outside scheduling,
-/// even on a busy machine that starts the program anew for each execution.
-const SLOW: Duration = Duration::from_millis(10);
-/// Shorter searches are dominated by start-up cost.
-const BEGINS: Duration = Duration::from_secs(2);
-
-/// The processor time of all processes of the program that have ended. On a machine with other work
-/// the time of the clock says nothing about the program.
-fn used_by_children() -> Duration {
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return Duration::ZERO };
-    let all = usage.user_time() + usage.system_time();
-    let seconds = u64::try_from(all.tv_sec()).unwrap_or(0);
-    Duration::from_secs(seconds) + Duration::from_micros(u64::try_from(all.tv_usec()).unwrap_or(0))
-}
-
-/// The note for a program that spends its time between scheduling points, so that few schedules
-/// were run.
-fn slow_note(busy: Duration, steps: u64) -> Option<String> {
-    let each = busy.checked_div(u32::try_from(steps).ok()?)?;
-    (busy >= BEGINS && each >= SLOW).then(|| {
-        format!(
-            "most of the time was spent between scheduling points ({} ms per step): use smaller \
-             input, or start executions later (heddle_begin)",
-            each.as_millis()
-        )
-    })
-}
-
-/// The notes on executions that something outside of the program ended.
-fn disturbance_notes(disturbances: &BTreeMap<String, u64>) -> impl Iterator<Item = String> {
-    disturbances.iter().map(|(how, &times)| {
-        let times = if times == 1 { "once".to_owned() } else { format!("{times} times") };
-        format!(
-            "something outside of the program ended one of its processes ({times}): {how}; its \
-                 executions were run again"
-        )
-    })
-}
-
-/// The note for a search with spurious wake-ups.
-fn spurious_note(spurious: u32) -> Option<String> {
-    let waits = if spurious == 1 { "1 wait".to_owned() } else { format!("{spurious} waits") };
-    (spurious > 0).then(|| format!("up to {waits} of each thread could wake up spuriously"))
-}
-
-/// The note for a program that changes files in its working directory.
-fn file_note(target: &Target) -> Option<String> {
-    if target.files.are_private() {
-        return Some(
-            "the program changes files in its working directory: each execution had its own copy \
-             (--scratch)"
-                .to_owned(),
-        );
-    }
-    let why = target.files.refused()?;
-    Some(format!(
-        "the program changes files in its working directory, and executions see what earlier ones \
-         left: {why}"
-    ))
-}
-
-/// The note for a search in which more freed blocks could have come back.
-fn reuse_note(reuse: u32) -> String {
-    let blocks = match reuse {
-        0 => "no freed block comes back".to_owned(),
-        1 => "one freed block at most comes back".to_owned(),
-        more => format!("{more} freed blocks at most come back"),
-    };
-    format!(
-        "assuming that {blocks} at its old address in one execution: addresses of freed blocks are compared (--reuse)"
-    )
-}
-
-/// The note for a search in which deadlines were not due.
-fn slack_note(slack: u64) -> String {
-    format!(
-        "assuming that no step is later than {} by its thread's clock: deadlines that expire only if one \
-         is were not tried (--slack)",
-        traces::seconds(slack)
-    )
-}
-
-/// Notes that limit what the report claims: a search that explored nothing must not look like a
-/// search that found nothing.
-///
-/// `delays`: whether deadlines were not tried, so that other schedules exist. `over`: whether the search
-/// continued to its end, so that what it did not observe matters also beside failures.
-fn notes(report: &Report, mut notes: Vec<String>, delays: bool, over: bool) -> Vec<String> {
-    if report.executions == 0 || !matches!(report.verdict, Verdict::Clean | Verdict::Incomplete) {
-        return if over && report.verdict == Verdict::Bug { notes } else { Vec::new() };
-    }
-    let is_cut = "their limit on steps";
-    if report.cut > 0 && !report.reason.contains(is_cut) {
-        let (cut, limit) = (report.cut, report.step_limit);
-        notes.push(format!("{cut} executions reached {is_cut} (at most {limit})"));
-    }
-    // An execution that reached the limit could have created one later.
-    if report.threads <= 1 && report.cut == 0 {
-        notes.push("the program created no thread: there was nothing to interleave".to_owned());
-    } else if report.distinct == 1 && !delays && (report.complete || report.classes > 1) {
-        notes.push(
-            "every execution was the same: the threads share no scheduling point, or their shared \
-             accesses are not observed (see --points)"
-                .to_owned(),
-        );
-    }
-    notes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn time_between_scheduling_points_is_reported() {
-        let note = |seconds: f64, steps| slow_note(Duration::from_secs_f64(seconds), steps);
-        assert!(note(60.0, 240).is_some_and(|note| note.contains("(250 ms per step)")));
-        // One microsecond per step; also short executions in a new process each.
-        assert_eq!(note(60.0, 60_000_000), None);
-        assert_eq!(note(3.0, 1_000), None);
-        assert_eq!(note(3.0, 0), None);
-        // One execution of four steps: start-up cost only.
-        assert_eq!(note(0.13, 4), None);
-        assert_eq!(
-            note(60.0, 240).as_deref(),
-            Some(
-                "most of the time was spent between scheduling points (250 ms per step): use smaller \
-                 input, or start executions later (heddle_begin)"
-            )
-        );
-    }
-
-    #[test]
-    fn a_finished_search_says_why_it_is_incomplete() {
-        assert_eq!(
-            uncovered(StrategyChoice::DPOR, true),
-            "a random walk that checked dpor ended as no execution of the search did: steps depend on \
-             each other in a way that Heddle does not see; --strategy icb needs no such knowledge"
-        );
-        assert_eq!(
-            uncovered(StrategyChoice::AUTO, false),
-            "auto is finished, but does not cover every schedule: a loop that was in a new state after \
-             each iteration was followed for some of them, or an execution was not observed to its end"
-        );
-    }
-
-    #[test]
-    fn a_scope_limits_what_the_report_claims() {
-        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        let scope = [names(&["push", "pop"]), names(&["queue.c"]), names(&["T2"])];
-        assert_eq!(
-            scope_note(&scope).as_deref(),
-            Some(
-                "the search was scoped: preemptions only in queue.c, no preemptions in push, pop, no \
-                 preemptions of T2; other schedules were not explored"
-            )
-        );
-        assert_eq!(scope_note(&Default::default()), None);
-    }
-
-    #[test]
-    fn assumptions_are_named_with_their_option() {
-        let reuse = |what: &str| {
-            format!(
-                "assuming that {what} at its old address in one execution: addresses of freed blocks are \
-                 compared (--reuse)"
-            )
-        };
-        assert_eq!(reuse_note(0), reuse("no freed block comes back"));
-        assert_eq!(reuse_note(1), reuse("one freed block at most comes back"));
-        assert_eq!(reuse_note(3), reuse("3 freed blocks at most come back"));
-        let seconds = traces::seconds(2_000_000_000);
-        assert_eq!(
-            slack_note(2_000_000_000),
-            format!(
-                "assuming that no step is later than {seconds} by its thread's clock: deadlines that \
-                 expire only if one is were not tried (--slack)"
-            )
-        );
-        assert_eq!(spurious_note(0), None);
-        assert_eq!(
-            spurious_note(1).as_deref(),
-            Some("up to 1 wait of each thread could wake up spuriously")
-        );
-        assert_eq!(
-            spurious_note(3).as_deref(),
-            Some("up to 3 waits of each thread could wake up spuriously")
-        );
-    }
-
-    #[test]
-    fn what_ended_processes_from_outside_is_reported_with_its_number() {
-        let all = BTreeMap::from([("signal 15 ended it".to_owned(), 1), ("x".to_owned(), 2)]);
-        let notes: Vec<String> = disturbance_notes(&all).collect();
-        assert_eq!(
-            notes,
-            [
-                "something outside of the program ended one of its processes (once): signal 15 ended \
-                 it; its executions were run again",
-                "something outside of the program ended one of its processes (2 times): x; its \
-                 executions were run again",
-            ]
-        );
     }
 }

@@ -342,9 +342,15 @@ mod tests {
         let other = SearchIdentity { build: same_version.clone(), ..this.clone() };
         write(&state(), &other, &options).expect("saved");
         let refused = load(&target(), &options).map(drop).expect_err("saved by another build");
-        let message = refused.to_string();
-        assert!(message.contains(&same_version), "{message}");
-        assert!(message.contains("search again without --resume"), "{message}");
+        assert_eq!(
+            refused.to_string(),
+            format!(
+                "{}: another build of Heddle saved this search ({same_version}; this is {}): resume it \
+                 with that build, or search again without --resume",
+                path(&options).display(),
+                this.build
+            )
+        );
         write(&state(), &this, &options).expect("saved");
         assert!(load(&target(), &options).is_ok());
     }
@@ -359,7 +365,35 @@ mod tests {
         let part = SearchOptions { prefix: vec![Choice::Task(TaskId(1))], ..whole.clone() };
         save(&state(), &target, &part).expect("saved");
         let refused = load(&target, &whole).map(drop).expect_err("it covers less");
-        assert!(refused.to_string().contains("middle of a schedule"), "{refused}");
+        assert_eq!(
+            refused.to_string(),
+            format!(
+                "{}: it started in the middle of a schedule and covers only what follows: start the \
+                 search there, or search again without --resume",
+                path(&whole).display()
+            )
+        );
         assert!(load(&target, &part).is_ok());
+    }
+
+    #[test]
+    fn a_state_that_cannot_be_written_or_has_another_layout_is_named() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let options =
+            SearchOptions { out: directory.path().to_owned(), ..SearchOptions::default() };
+        let file = path(&options);
+        sealed::write(&file, MAGIC, &[&[1]]).expect("written");
+        assert_eq!(
+            load(&target(), &options).map(drop).expect_err("another layout").to_string(),
+            format!(
+                "{}: another version of Heddle saved this search: search again without --resume",
+                file.display()
+            )
+        );
+        let options = SearchOptions { out: "/dev/null/out".into(), ..SearchOptions::default() };
+        let message = save(&state(), &target(), &options).map(drop).expect_err("no directory");
+        let message = message.to_string();
+        let expected = "cannot save the state of the search in /dev/null/out: ";
+        assert!(message.starts_with(expected), "{message}");
     }
 }

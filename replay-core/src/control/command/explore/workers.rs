@@ -2,6 +2,7 @@
 
 use super::pieces::{IssuedPiece, Message, PieceRunner};
 use super::round::{Counts, PieceResult};
+use super::wording::{never_began, overwritten};
 use crate::control::channel::Common;
 use crate::control::ending::Ending;
 use crate::control::worker::{Event, Worker};
@@ -254,7 +255,7 @@ impl<'c> WorkerThread<'_, 'c> {
                         if !pool.begun.load(Relaxed) {
                             let in_a_row = pool.killed_before_main.fetch_add(1, Relaxed) + 1;
                             if !how.by_signal || in_a_row >= STARTS {
-                                return Err(never_began(pool.target, &how.how));
+                                return Err(never_began(&pool.target.program, &how.how));
                             }
                             let how = format!("{} before main", how.how);
                             let died = Ending { how, from_outside: true, by_signal: true };
@@ -298,13 +299,8 @@ impl<'c> WorkerThread<'_, 'c> {
         let parcel = worker.channel().parcel();
         type Parcel = (WorkResult, Vec<u64>, bool, bool, Learned, Option<Visits>);
         let read: Result<Parcel, _> = compact::decode(&parcel);
-        let (done, fingerprints, finished, grew, learned, visits) = read.map_err(|error| {
-            Error::Runtime(format!(
-                "{} overwrote the memory that it shares with Heddle, so there is no result: \
-                 {error}",
-                self.pool.target.program.display()
-            ))
-        })?;
+        let (done, fingerprints, finished, grew, learned, visits) =
+            read.map_err(|error| overwritten(&self.pool.target.program, error))?;
         let header = worker.channel().header();
         let instead = header.fell_back.load(Relaxed);
         if self.pool.instead.fetch_max(instead, Relaxed) < instead {
@@ -320,13 +316,6 @@ impl<'c> WorkerThread<'_, 'c> {
 /// Whether more than half of the runtime's own memory has been used, some of which may be free again.
 fn is_half_used(header: &Header) -> bool {
     header.heap_used.load(Relaxed) > header.heap.len / 2
-}
-
-fn never_began(target: &Target, how: &str) -> Error {
-    Error::Target(format!(
-        "{} ended before main: {how}; check that it runs without Heddle",
-        target.program.display()
-    ))
 }
 
 fn counts(header: &Header) -> Counts {
