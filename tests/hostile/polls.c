@@ -16,6 +16,10 @@ static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static sem_t ready, never_posted;
 static int flag;
 static _Atomic int visible_flag;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+// A lock that the program builds itself, and the flag under it.
+static _Atomic int word;
+static int word_flag;
 static const char *kind, *mode;
 
 static int is(const char *name) {
@@ -83,6 +87,21 @@ static int look(void) {
         pthread_rwlock_unlock(&rwlock);
         return seen;
     }
+    if (is("cond_timedwait")) {
+        pthread_mutex_lock(&lock);
+        t = in_a_millisecond(CLOCK_REALTIME);
+        if (!flag) pthread_cond_timedwait(&changed, &lock, &t);
+        int seen = flag;
+        pthread_mutex_unlock(&lock);
+        return seen;
+    }
+    if (is("lock of its own") || is("lock of its own and usleep")) {
+        while (atomic_exchange(&word, 1)) sched_yield();
+        int seen = word_flag;
+        atomic_store(&word, 0);
+        if (is("lock of its own and usleep")) usleep(1000);
+        return seen;
+    }
     if (is("sem_timedwait")) {
         t = in_a_millisecond(CLOCK_REALTIME);
         return !sem_timedwait(&never_posted, &t);
@@ -99,6 +118,10 @@ static void *other(void *arg) {
         return arg;
     }
     if (!strcmp(mode, "fail")) {
+        if (is("lock of its own") || is("lock of its own and usleep")) {
+            if (atomic_exchange(&word, 1)) abort();
+            atomic_store(&word, 0);
+        }
         if (pthread_mutex_trylock(&lock)) abort();
         pthread_mutex_unlock(&lock);
     }
@@ -108,6 +131,11 @@ static void *other(void *arg) {
     flag = 1;
     pthread_mutex_unlock(&lock);
     pthread_rwlock_unlock(&rwlock);
+    if (is("lock of its own") || is("lock of its own and usleep")) {
+        while (atomic_exchange(&word, 1)) sched_yield();
+        word_flag = 1;
+        atomic_store(&word, 0);
+    }
     sem_post(&never_posted);
     pthread_mutex_unlock(&held);
     return arg;
