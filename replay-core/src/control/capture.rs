@@ -548,9 +548,14 @@ impl Reader<'_> {
             user_frames_first(self.symbols.frames(site, found.exact)).into_iter().next()
         });
         let place = frame.as_ref().map(Frame::place).unwrap_or_default();
-        // The stack of the panic no longer exists, so the site comes from the panic's message.
-        let panicked = (found.kind == FailureKind::Panic).then(|| panicked_at(&found.detail));
-        let place = panicked.flatten().unwrap_or(place);
+        // The stack of a panic, and of a check that the exit status reports, no longer exists: the message has
+        // the place.
+        let printed = match found.kind {
+            FailureKind::Panic => panicked_at(&found.detail),
+            FailureKind::Assertion if found.number != 0 => checked_at(&found.detail),
+            _ => None,
+        };
+        let place = printed.unwrap_or(place);
         let site = frame.and_then(|frame| frame.site).or_else(|| self.symbols.site(found.address));
         let mut failure = Failure {
             kind: found.kind,
@@ -666,6 +671,15 @@ fn panicked_at(message: &str) -> Option<String> {
     let plain = !file.contains(['\'', '"', ' ']) && line.bytes().all(|byte| byte.is_ascii_digit());
     let own = plain && !symbols::is_library(&format!("{file}.rs"));
     own.then(|| format!("{}.rs:{line}", file.rsplit('/').next().unwrap_or_default()))
+}
+
+/// The location in the message of a failed check of a test framework: `src/queue_test.cpp:41: Expected ...`
+/// becomes `queue_test.cpp:41`.
+fn checked_at(message: &str) -> Option<String> {
+    let (file, rest) = message.split_once(':')?;
+    let (line, _) = rest.split_once(": ")?;
+    let is_line = !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
+    is_line.then(|| format!("{}:{line}", file.rsplit('/').next().unwrap_or_default()))
 }
 
 /// The name of a thread that starts in a closure: `queue::main::{{closure}}` becomes
