@@ -72,8 +72,7 @@ fn googletest(lines: &[&str]) -> Option<Reported> {
 /// `queue_test.cpp:12: FAILED:`, and the expression, up to an empty line.
 fn catch2(lines: &[&str]) -> Option<Reported> {
     let place = place(lines[0].strip_suffix(": FAILED:")?)?;
-    let text: Vec<&str> =
-        lines[1..].iter().take_while(|line| !line.is_empty()).copied().collect();
+    let text: Vec<&str> = lines[1..].iter().take_while(|line| !line.is_empty()).copied().collect();
     Some(Reported { place: place.to_owned(), text: joined(&text) })
 }
 

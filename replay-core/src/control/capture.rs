@@ -49,8 +49,12 @@ pub(crate) fn capture(
     pid: i32,
     found: Option<&FoundFailure>,
     options: Options,
+    names: bool,
 ) -> Result<Trace, Error> {
-    let symbols = Symbols::of_process(pid)?;
+    let symbols = match names || found.is_some() {
+        true => Symbols::of_process(pid)?,
+        false => Symbols::without_names(pid)?,
+    };
     let memory = ProcessMemory::open(pid).map_err(Error::system("cannot read the program"))?;
     let tasks = channel.tasks();
     let mut reader = Reader {

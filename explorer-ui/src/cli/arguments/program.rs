@@ -63,6 +63,9 @@ pub struct ProgramArgs {
     /// from its own environment
     #[arg(long)]
     pub no_env: bool,
+    /// The command selects a test that the program listed: it is not asked for its tests again
+    #[arg(long, hide = true)]
+    pub is_listed: bool,
     /// Directory for traces [heddle-out]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
