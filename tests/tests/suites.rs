@@ -256,6 +256,24 @@ fn rust_tests_are_searched_and_their_harness_is_not() {
     let error = object["tests"].as_array().expect("a list").iter().find(is_error);
     let bug = &error.expect("the test")["report"]["bugs"][0];
     assert_eq!(bug["message"], "exit status 101: Error: \"the value is 1\"", "{bug}");
+    let bug_of = |name: &str| {
+        let mut all = object["tests"].as_array().expect("a list").iter();
+        let test = all.find(|test| test["test"] == name).expect("the test");
+        test["report"]["bugs"][0].clone()
+    };
+    let bug = bug_of("tests::lost_update_must_panic");
+    assert_eq!(bug["kind"], "assertion", "{bug}");
+    let message = bug["message"].as_str().expect("a message");
+    assert!(message.ends_with(": test did not panic as expected"), "{message}");
+    assert!(bug["site"].as_str().is_some_and(|site| site.starts_with("lib.rs:")), "{bug}");
+    // The harness's main, T0, always waits for the test: that is no part of the deadlock.
+    let bug = bug_of("tests::locks_in_opposite_order");
+    assert_eq!(bug["kind"], "deadlock", "{bug}");
+    let message = bug["message"].as_str().expect("a message");
+    assert!(
+        message.starts_with("T1 waits for ") && message.contains("; T2 waits for "),
+        "{message}"
+    );
     // A name that does not exist, and a tool that starts the tests in other processes.
     for verb in ["explore", "run"] {
         let run = home.heddle([verb, "--", &program, "--exact", "tests::no_such"]);
@@ -437,7 +455,7 @@ fn as_the_runner_of_cargo_the_harness_reports_what_the_search_found() {
     let home = Home::new();
     let listed = cargo(&home, &["test", "--quiet", "--", "--list"], true);
     assert!(listed.status == 0 && listed.stdout.contains("tests::plain: test\n"), "{listed:?}");
-    let run = cargo(&home, &["test", "--", "--skip", "lost"], true);
+    let run = cargo(&home, &["test", "--", "--skip", "lost", "--skip", "locks"], true);
     assert_eq!(run.status, 101, "{run:?}");
     for part in [
         "running 4 tests\n",
@@ -447,7 +465,7 @@ fn as_the_runner_of_cargo_the_harness_reports_what_the_search_found() {
         "test tests::plain ... ok\n",
         "the thread was first\n",
         "heddle replay heddle-out/counters/tests.early_read/",
-        "test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 3 filtered out;",
+        "test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 5 filtered out;",
     ] {
         assert!(run.stdout.contains(part), "{part}: {run:?}");
     }

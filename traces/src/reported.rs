@@ -33,6 +33,7 @@ pub fn reported(output: &str) -> Option<Reported> {
     let lines: Vec<&str> = output.lines().map(str::trim_end).collect();
     let reads: &[fn(&[&str]) -> Option<Reported>] = match () {
         () if has_line(&lines, "[ RUN      ] ") => &[googletest],
+        () if has_line(&lines, "running 1 test") => &[libtest],
         () if has_line(&lines, "[doctest] ") => &[doctest],
         // Catch2 repeats the name of the test above the failure; Boost.Test counts tests first.
         () if has_line(&lines, "Running ") => &[boost, catch2],
@@ -105,6 +106,16 @@ fn boost(lines: &[&str]) -> Option<Reported> {
     Some(Reported { place, text: joined(&[text]) })
 }
 
+/// `note: test did not panic as expected at src/lib.rs:7:5`: a test with `#[should_panic]`. Early versions of
+/// Rust's harness print no place.
+fn libtest(lines: &[&str]) -> Option<Reported> {
+    const TEXT: &str = "test did not panic as expected";
+    let rest = lines[0].strip_prefix("note: ")?.strip_prefix(TEXT)?;
+    let column = rest.strip_prefix(" at ").and_then(|at| at.rsplit_once(':'));
+    let place = column.and_then(|(at, _)| place(at)).unwrap_or_default();
+    Some(Reported { place: place.to_owned(), text: TEXT.to_owned() })
+}
+
 fn has_line(lines: &[&str], start: &str) -> bool {
     lines.iter().any(|line| line.starts_with(start))
 }
@@ -167,6 +178,11 @@ mod tests {
                 "Running 1 test case...\nunknown location(0): fatal error: in \"lost\": \
                  std::runtime_error: boo\n",
                 "std::runtime_error: boo",
+            ),
+            (
+                "running 1 test\ntest lost - should panic ... FAILED\n\n---- lost stdout ----\nnote: test \
+                 did not panic as expected at src/lib.rs:7:5\n",
+                "src/lib.rs:7: test did not panic as expected",
             ),
         ] {
             assert_eq!(message(output).as_deref(), Some(expected), "{output}");

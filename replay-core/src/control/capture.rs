@@ -62,6 +62,7 @@ pub(crate) fn capture(
         execution: Execution::default(),
         threads_to_name: BTreeSet::new(),
         unnamed: Vec::new(),
+        main_last: options.main_last,
     };
     reader.tasks(&tasks, &memory);
     reader.objects(&channel.objects(), &tasks, &memory);
@@ -132,6 +133,8 @@ struct Reader<'a> {
     threads_to_name: BTreeSet<TaskId>,
     /// Objects that no variable points to, ascending.
     unnamed: Vec<u32>,
+    /// Whether main belongs to a test harness.
+    main_last: bool,
 }
 
 impl Reader<'_> {
@@ -627,8 +630,12 @@ impl Reader<'_> {
         } else {
             found.cycle.clone()
         };
+        // The main of a test harness waits for the end of the test, in every deadlock.
+        let is_of_test = |number: &u16| !self.main_last || *number != 0;
+        let has_others = members.iter().any(is_of_test);
         members
             .into_iter()
+            .filter(|number| !has_others || is_of_test(number))
             .filter_map(|number| {
                 let task = tasks.get(usize::from(number))?;
                 Some(WaitEdge {
