@@ -27,11 +27,14 @@ impl Reported {
     }
 }
 
+/// Reads a failed check of one framework that begins at the first of these lines.
+type Reader = fn(&[&str]) -> Option<Reported>;
+
 /// The first failed check in what a program printed, if a framework printed it.
 #[must_use]
 pub fn reported(output: &str) -> Option<Reported> {
     let lines: Vec<&str> = output.lines().map(str::trim_end).collect();
-    let reads: &[fn(&[&str]) -> Option<Reported>] = match () {
+    let reads: &[Reader] = match () {
         () if has_line(&lines, "[ RUN      ] ") => &[googletest],
         () if has_line(&lines, "running 1 test") => &[libtest],
         () if has_line(&lines, "[doctest] ") => &[doctest],

@@ -27,7 +27,8 @@ pub struct ProgramArgs {
     #[arg(long, value_parser = crate::cli::values::blocks, value_name = "N", allow_negative_numbers = true)]
     pub reuse: Option<u32>,
     /// How late a step may be by its thread's clock (500ms, 1s, 5m; inf for any delay): sleeps, time
-    /// limits and timers expire in the order of their deadlines, but for that much [1s]
+    /// limits and timers expire in the order of their deadlines, but for that much [1s; for `heddle test`
+    /// 5ms]
     #[arg(long, value_parser = crate::cli::values::slack, value_name = "TIME", allow_negative_numbers = true)]
     pub slack: Option<crate::cli::values::SlackChoice>,
     /// How long to wait for another process if no thread can run otherwise, in real time (500ms, 10s,
