@@ -173,6 +173,11 @@ mod tests {
                 "a.cpp:24: CHECK( add() == 2 ) is NOT correct! values: CHECK( 1 == 2 )",
             ),
             (
+                "[doctest] run with \"--help\" for options\na.cpp:23:\nTEST CASE:  lost\n\na.cpp:24: \
+                 FATAL ERROR: REQUIRE( add() == 2 ) is NOT correct!\n\n",
+                "a.cpp:24: REQUIRE( add() == 2 ) is NOT correct!",
+            ),
+            (
                 "Running 1 test case...\na.cpp(26): error: in \"counter/lost\": check add() == 2 has \
                  failed [1 != 2]\n\n*** 1 failure\n",
                 "a.cpp:26: check add() == 2 has failed [1 != 2]",
