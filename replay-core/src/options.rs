@@ -123,6 +123,8 @@ pub struct SearchOptions {
     pub never: Vec<String>,
     /// All of these, compiled for the program ([`crate::predicates::compile`]).
     pub predicates: Vec<traces::predicate::Predicate>,
+    /// Whether recordings have the names of functions, lines and variables. Those of a failure always do.
+    pub names: bool,
     /// The output directory for traces.
     pub out: PathBuf,
     /// Continue after the first failure.
@@ -194,6 +196,7 @@ impl Default for SearchOptions {
             always: Vec::new(),
             never: Vec::new(),
             predicates: Vec::new(),
+            names: true,
             out: PathBuf::from("heddle-out"),
             keep_going: false,
             store_buffers: false,

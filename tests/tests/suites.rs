@@ -256,6 +256,24 @@ fn rust_tests_are_searched_and_their_harness_is_not() {
     let error = object["tests"].as_array().expect("a list").iter().find(is_error);
     let bug = &error.expect("the test")["report"]["bugs"][0];
     assert_eq!(bug["message"], "exit status 101: Error: \"the value is 1\"", "{bug}");
+    let bug_of = |name: &str| {
+        let mut all = object["tests"].as_array().expect("a list").iter();
+        let test = all.find(|test| test["test"] == name).expect("the test");
+        test["report"]["bugs"][0].clone()
+    };
+    let bug = bug_of("tests::lost_update_must_panic");
+    assert_eq!(bug["kind"], "assertion", "{bug}");
+    let message = bug["message"].as_str().expect("a message");
+    assert!(message.ends_with(": test did not panic as expected"), "{message}");
+    assert!(bug["site"].as_str().is_some_and(|site| site.starts_with("lib.rs:")), "{bug}");
+    // The harness's main, T0, always waits for the test: that is no part of the deadlock.
+    let bug = bug_of("tests::locks_in_opposite_order");
+    assert_eq!(bug["kind"], "deadlock", "{bug}");
+    let message = bug["message"].as_str().expect("a message");
+    assert!(
+        message.starts_with("T1 waits for ") && message.contains("; T2 waits for "),
+        "{message}"
+    );
     // A name that does not exist, and a tool that starts the tests in other processes.
     for verb in ["explore", "run"] {
         let run = home.heddle([verb, "--", &program, "--exact", "tests::no_such"]);
@@ -437,7 +455,7 @@ fn as_the_runner_of_cargo_the_harness_reports_what_the_search_found() {
     let home = Home::new();
     let listed = cargo(&home, &["test", "--quiet", "--", "--list"], true);
     assert!(listed.status == 0 && listed.stdout.contains("tests::plain: test\n"), "{listed:?}");
-    let run = cargo(&home, &["test", "--", "--skip", "lost"], true);
+    let run = cargo(&home, &["test", "--", "--skip", "lost", "--skip", "locks"], true);
     assert_eq!(run.status, 101, "{run:?}");
     for part in [
         "running 4 tests\n",
@@ -447,10 +465,112 @@ fn as_the_runner_of_cargo_the_harness_reports_what_the_search_found() {
         "test tests::plain ... ok\n",
         "the thread was first\n",
         "heddle replay heddle-out/counters/tests.early_read/",
-        "test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 3 filtered out;",
+        "test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 5 filtered out;",
     ] {
         assert!(run.stdout.contains(part), "{part}: {run:?}");
     }
     let run = cargo(&home, &["test", "plain"], true);
     assert!(run.status == 0 && run.stdout.contains("test result: ok. 1 passed;"), "{run:?}");
+}
+
+/// The tests of a run with these options, as objects.
+fn tested(home: &Home, program: &str, options: &[&str]) -> (Run, Vec<Value>) {
+    let run = home.heddle([&["test", program, "--json", "--no-fail-fast"], options].concat());
+    let tests = run.object::<Value>()["tests"].as_array().expect("a list").clone();
+    (run, tests)
+}
+
+/// A framework reports a failed check in the exit status, which says neither what failed nor where.
+#[test]
+fn a_failed_check_of_a_framework_is_an_assertion_at_its_place() {
+    for (source, check, text) in [
+        ("googletest.cpp", "EXPECT_EQ(with_two_threads(add), 2)", "Which is: 1 2"),
+        ("catch2.cpp", "REQUIRE(with_two_threads(add) == 2)", "with expansion: 1 == 2"),
+        ("doctest.cpp", "CHECK(with_two_threads(add) == 2)", "values: CHECK( 1 == 2 )"),
+        ("boost.cpp", "BOOST_TEST(with_two_threads(add) == 2)", "has failed [1 != 2]"),
+        ("glib.c", "g_assert_cmpint(value, ==, 2)", "assertion failed (value == 2): (1 == 2)"),
+    ] {
+        let home = Home::new();
+        let Some(program) = compile(&home, source) else { continue };
+        let content = std::fs::read_to_string(sources().join(source)).expect("a source");
+        let is_check = |line: &str| line.contains(check);
+        let line = content.lines().position(is_check).expect("the check") + 1;
+        let (run, tests) = tested(&home, &program.to_string_lossy(), &["--max-time", "60s"]);
+        let bugs: Vec<&Value> = tests
+            .iter()
+            .flat_map(|test| test["report"]["bugs"].as_array().into_iter().flatten())
+            .collect();
+        assert_eq!(bugs.len(), 1, "{source}: {run:?}");
+        assert_eq!(bugs[0]["kind"], "assertion", "{source}: {}", bugs[0]);
+        assert_eq!(bugs[0]["site"], format!("{source}:{line}"), "{source}: {}", bugs[0]);
+        let message = bugs[0]["message"].as_str().expect("a message");
+        assert!(message.contains(text), "{source}: {message}");
+    }
+}
+
+/// Compiles a C program of one test.
+fn test_in_c(home: &Home, text: &str) -> String {
+    let source = home.path().join("checks.c");
+    std::fs::write(&source, text).expect("a file");
+    let program = home.path().join("checks");
+    let built =
+        Command::new("cc").args(["-g", "-O1", "-pthread", "-o"]).args([&program, &source]).status();
+    assert!(built.expect("the compiler runs").success());
+    program.to_string_lossy().into_owned()
+}
+
+#[test]
+fn longer_sleeps_are_an_order_of_threads_in_suites_unless_slack_is_given() {
+    let home = Home::new();
+    let text = "#include <assert.h>\n#include <pthread.h>\n#include <unistd.h>\nstatic int set;\n\
+                static void *thread(void *x) {\n    usleep(50000);\n    set = 1;\n    return x;\n}\n\
+                int main(void) {\n    pthread_t one;\n    pthread_create(&one, 0, thread, 0);\n    \
+                usleep(100000);\n    assert(set);\n    return pthread_join(one, 0);\n}\n";
+    let program = test_in_c(&home, text);
+    let verdict = |options: &[&str]| {
+        let (run, tests) = tested(&home, &program, options);
+        (run.status, tests[0]["verdict"].as_str().expect("a verdict").to_owned())
+    };
+    assert_eq!(verdict(&[]).0, 0);
+    assert_eq!(verdict(&["--", "--slack", "1s"]), (1, "bug".to_owned()));
+    std::fs::write(home.path().join("heddle.toml"), "slack = \"1s\"\n").expect("a file");
+    assert_eq!(verdict(&[]), (1, "bug".to_owned()));
+}
+
+#[test]
+fn a_test_with_more_threads_than_an_execution_may_have_is_searched_in_its_beginning() {
+    let home = Home::new();
+    let text = "#include <pthread.h>\nstatic int total;\nstatic void *thread(void *x) {\n    \
+                __atomic_fetch_add(&total, 1, __ATOMIC_SEQ_CST);\n    return x;\n}\nint main(void) {\n    \
+                for (int round = 0; round < 5000; round++) {\n        pthread_t one;\n        \
+                pthread_create(&one, 0, thread, 0);\n        \
+                __atomic_fetch_add(&total, 1, __ATOMIC_SEQ_CST);\n        pthread_join(one, 0);\n    }\n    \
+                return 0;\n}\n";
+    let program = test_in_c(&home, text);
+    let (run, tests) =
+        tested(&home, &program, &["--max-time", "60s", "--", "--max-executions", "100"]);
+    assert_eq!(tests[0]["verdict"], "incomplete", "{run:?}");
+    assert_eq!(tests[0]["report"]["executions"], 100, "{run:?}");
+}
+
+/// Asking a program takes a start of it, and more where it is large.
+#[test]
+fn a_program_is_asked_for_its_tests_once() {
+    let home = Home::new();
+    let program = rust_suite(&home);
+    let script = format!(
+        "#!/bin/sh\n# RUST_TEST_THREADS\ncase \"$*\" in *--list*) echo \"$*\" >> asked;; esac\nexec {} \
+         \"$@\"\n",
+        program.display()
+    );
+    std::fs::write(home.path().join("wrapper"), script).expect("a file");
+    let made = Command::new("chmod").args(["+x"]).arg(home.path().join("wrapper")).status();
+    assert!(made.expect("chmod runs").success());
+    let options = ["--filter", "counted", "--filter", "plain", "--filter", "early_read"];
+    let (run, tests) = tested(&home, "./wrapper", &options);
+    assert_eq!(tests.len(), 3, "{run:?}");
+    assert!(tests.iter().all(|test| test["verdict"] != "error"), "{run:?}");
+    let asked = std::fs::read_to_string(home.path().join("asked")).expect("the calls");
+    // All tests, and the ignored ones.
+    assert_eq!(asked.lines().count(), 2, "{asked}");
 }

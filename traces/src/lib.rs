@@ -22,6 +22,7 @@ pub mod predicate;
 pub mod primitives;
 pub mod redaction;
 pub mod report;
+pub mod reported;
 pub mod schedule;
 pub mod site;
 pub mod store_buffers;

@@ -28,6 +28,8 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
     if let Some(time) = args.spin_after {
         settings.options.spin_after = time;
     }
+    // Of a test that passes in its first run only the threads and the output count.
+    settings.options.names = !args.search.program.is_listed;
     let interrupted = interrupt::flag();
     let began = Instant::now();
     let run = || -> Result<Trace, Problem> {

@@ -46,10 +46,20 @@ pub fn target(
     followed: Option<&FollowedChild>,
     console: &Console,
 ) -> Result<Target, Problem> {
+    misnamed::check(command)?;
+    checked_target(command, no_env, followed, console)
+}
+
+/// [`target`] for a command that runs something.
+fn checked_target(
+    command: &[OsString],
+    no_env: bool,
+    followed: Option<&FollowedChild>,
+    console: &Console,
+) -> Result<Target, Problem> {
     let (program, args) = command
         .split_first()
         .ok_or_else(|| Problem::Usage("no program: name it after `--`".into()))?;
-    misnamed::check(command)?;
     replay_core::runtime::install(embedded())?;
     let mut target = Target::of_command(program, args.to_vec(), followed)?;
     for note in &target.notes {
@@ -71,7 +81,8 @@ pub(super) fn of_options(
     options: &ProgramArgs,
     console: &Console,
 ) -> Result<Target, Problem> {
-    target(command, options.no_env, options.follow_child.as_ref(), console)
+    let prepare = if options.is_listed { checked_target } else { target };
+    prepare(command, options.no_env, options.follow_child.as_ref(), console)
 }
 
 /// Warns if standard input is a file: the target's standard input is empty, so that every execution reads

@@ -98,12 +98,13 @@ fn description(outcome: &Outcome) -> String {
 /// A line that GitHub shows at the failing line of a change.
 #[must_use]
 pub fn annotation(outcome: &Outcome, bug: &Bug) -> String {
-    // A panic's message has the path below the package, the place the file's name alone.
+    // The message of a panic, or of a failed check, has the path as compiled, the place the file's name alone.
     let in_message = |(file, line): &(&str, &str)| {
         let (name, _) = bug.site.rsplit_once(':').unwrap_or((&bug.site, ""));
         file.ends_with(name) && bug.site.ends_with(&format!(":{line}"))
     };
     let (file, line) = panicked_at(&bug.message)
+        .or_else(|| checked_at(&bug.message))
         .filter(in_message)
         .or_else(|| bug.site.rsplit_once(':'))
         .unwrap_or((&bug.site, ""));
@@ -122,6 +123,12 @@ fn panicked_at(message: &str) -> Option<(&str, &str)> {
     let end = rest.find(".rs:")? + ".rs".len();
     let (file, rest) = rest.split_at(end);
     Some((file, rest[1..].split(':').next()?))
+}
+
+/// File and line at the beginning of the message of a failed check: `src/queue.cpp:7: Expected ...`.
+fn checked_at(message: &str) -> Option<(&str, &str)> {
+    let (place, _) = message.split_once(": ")?;
+    place.rsplit_once(':')
 }
 
 fn escaped(text: &str) -> String {
@@ -198,6 +205,9 @@ mod tests {
         let mut bug = outcome.bugs()[0].clone();
         bug.site = "lib.rs:7".into();
         bug.message = "thread 'a' panicked at bank/src/lib.rs:7:5: lost".into();
+        let line = annotation(&outcome, &bug);
+        assert!(line.starts_with("::error file=bank/src/lib.rs,line=7,title="), "{line}");
+        bug.message = "bank/src/lib.rs:7: Expected equality of these values: 1 2".into();
         let line = annotation(&outcome, &bug);
         assert!(line.starts_with("::error file=bank/src/lib.rs,line=7,title="), "{line}");
         // The place is in the user's code, the message names the standard library.

@@ -26,15 +26,19 @@ pub fn candidates(content: &[u8]) -> impl Iterator<Item = &'static Framework> {
     })
 }
 
-/// Those of the texts that occur in the content, in one pass over it.
+/// Those of the texts that occur in the content. Test programs have tens of megabytes, so most places are
+/// passed over by one look at their first two bytes.
 fn contained<'a>(content: &[u8], texts: &[&'a [u8]]) -> Vec<&'a [u8]> {
-    let mut by_first: [Vec<&'a [u8]>; 256] = std::array::from_fn(|_| Vec::new());
-    for text in texts.iter().filter(|text| !text.is_empty()) {
-        by_first[usize::from(text[0])].push(text);
-    }
+    let pair = |bytes: &[u8]| usize::from(bytes[0]) << 8 | usize::from(bytes[1]);
+    let mut begins = vec![false; 1 << 16];
+    let mut missing: Vec<&'a [u8]> = texts.iter().filter(|text| text.len() > 1).copied().collect();
+    missing.iter().for_each(|text| begins[pair(text)] = true);
     let mut found = Vec::new();
-    for (at, byte) in content.iter().enumerate() {
-        by_first[usize::from(*byte)].retain(|text| {
+    for (at, bytes) in content.windows(2).enumerate() {
+        if !begins[pair(bytes)] {
+            continue;
+        }
+        missing.retain(|text| {
             let is_here = content[at..].starts_with(text);
             if is_here {
                 found.push(*text);

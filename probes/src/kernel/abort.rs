@@ -10,6 +10,8 @@ use crate::sys::signals;
 use crate::sys::stops;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use traces::FailureKind;
+use traces::reported::reported_by_glib;
+use traces::wire::FoundFailure;
 
 /// How many of the last printed bytes are searched for a message.
 const TAIL: usize = 4096;
@@ -136,6 +138,16 @@ unsafe fn assertion_message(
     format!("{file}:{line}: {place}Assertion `{expression}' failed.")
 }
 
+/// If GLib printed a failed assertion before it called `abort`, that is the failure: the site of the call is
+/// the same for all of them.
+fn fail_as_glib_reported(site: u64) {
+    let Some(check) = reported_by_glib(&tail()) else { return };
+    let kind = FailureKind::Assertion;
+    let key = outcome::key_of_text(outcome::key(kind, &[site]), &check.place);
+    let found = FoundFailure { key, ..outcome::found(kind, site, check.message()) };
+    outcome::end_here(End::Failed(Box::new(found)))
+}
+
 /// Whether the running task handles or propagates a C++ exception.
 fn has_exception() -> bool {
     // SAFETY: if the symbol exists, it is the C++ runtime's function, of this type.
@@ -196,6 +208,7 @@ interpose! {
         match uncaught {
             Some(message) => fail(FailureKind::UncaughtException, site, message),
             None => {
+                fail_as_glib_reported(site);
                 let detail = printed_message("terminate called without")
                     .or_else(|| printed_message("thread '"))
                     .unwrap_or_default();

@@ -3,7 +3,7 @@
 //! The runtime has its own list of handlers, because the C library's `exit` calls an internal
 //! `_exit` that cannot be interposed.
 
-use crate::kernel::abort;
+use crate::kernel::{abort, output};
 use crate::primitives::thread_keys;
 use crate::schedule::scheduler::point;
 use crate::state::end::End;
@@ -17,6 +17,7 @@ use crate::sys::raw;
 use crate::sys::real::real;
 use std::cell::Cell;
 use std::ffi::c_int;
+use traces::reported::reported;
 use traces::wire::FoundFailure;
 use traces::{FailureKind, Operation};
 
@@ -170,6 +171,15 @@ fn panicked() -> Option<(u64, String)> {
     Some((site, abort::panic_message()?))
 }
 
+/// The failed check that the exit status reports, if a test framework printed it. Its stack no longer exists:
+/// the message has the place.
+fn failed_check(site: u64) -> Option<FoundFailure> {
+    let check = reported(&String::from_utf8_lossy(output::printed()))?;
+    let which = if check.place.is_empty() { &check.text } else { &check.place };
+    let key = outcome::key_of_text(outcome::key(FailureKind::Assertion, &[]), which);
+    Some(FoundFailure { key, ..outcome::found(FailureKind::Assertion, site, check.message()) })
+}
+
 /// The process ends at once, without handlers.
 pub(crate) fn now(status: c_int, site: u64) -> ! {
     before_end(site);
@@ -197,10 +207,10 @@ pub(crate) fn end(status: c_int, site: u64) -> ! {
             let key = outcome::key_of_text(outcome::key(FailureKind::Panic, &[panic]), place);
             FoundFailure { key, ..outcome::found(FailureKind::Panic, panic, message) }
         }
-        None => FoundFailure {
+        None => failed_check(site).unwrap_or_else(|| FoundFailure {
             key: outcome::key(FailureKind::Exit, &[status as u64]),
             ..outcome::found(FailureKind::Exit, site, String::new())
-        },
+        }),
     };
     outcome::end_here(End::Failed(Box::new(FoundFailure { number: status, ..found })))
 }

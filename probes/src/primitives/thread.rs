@@ -7,9 +7,11 @@ use crate::primitives::attributes;
 use crate::primitives::{cancel, misuse};
 use crate::schedule::interrupt;
 use crate::schedule::scheduler::point;
+use crate::schedule::step_limit;
 use crate::state::cancellation;
 use crate::state::clock;
 use crate::state::outcome;
+use crate::state::root::root;
 use crate::state::stack::Stack;
 use crate::state::stacks;
 use crate::state::task::{Gate, Lifecycle, Task};
@@ -284,6 +286,7 @@ pub(crate) unsafe fn create(
     point(Operation::Create, u64::from(world.created.get()) + 1, site, Gate::Open);
     let number = world.created.get();
     if usize::from(number) >= MAX_TASKS {
+        step_limit::too_many_tasks(root());
         outcome::unsupported("more than 4096 threads in one execution", site);
     }
     reap_detached();

@@ -67,6 +67,18 @@ pub(crate) fn check(world: &World, root: &Root, step: u64) {
     allowance.begin((2 * limit).min(most), most);
 }
 
+/// Called where an execution would have more tasks than it may: in a search of beginnings it is long, and
+/// ends.
+pub(crate) fn too_many_tasks(root: &Root) {
+    if root.beginning == 0 {
+        return;
+    }
+    if root.is_learning() {
+        root.learned.borrow().find_long();
+    }
+    outcome::end_here(End::Cut);
+}
+
 /// The steps after which the execution ends although it may make progress, if the search explores the
 /// beginnings of executions only.
 fn beginning(root: &Root) -> Option<u64> {

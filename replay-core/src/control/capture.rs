@@ -49,8 +49,12 @@ pub(crate) fn capture(
     pid: i32,
     found: Option<&FoundFailure>,
     options: Options,
+    names: bool,
 ) -> Result<Trace, Error> {
-    let symbols = Symbols::of_process(pid)?;
+    let symbols = match names || found.is_some() {
+        true => Symbols::of_process(pid)?,
+        false => Symbols::without_names(pid)?,
+    };
     let memory = ProcessMemory::open(pid).map_err(Error::system("cannot read the program"))?;
     let tasks = channel.tasks();
     let mut reader = Reader {
@@ -58,6 +62,7 @@ pub(crate) fn capture(
         execution: Execution::default(),
         threads_to_name: BTreeSet::new(),
         unnamed: Vec::new(),
+        main_last: options.main_last,
     };
     reader.tasks(&tasks, &memory);
     reader.objects(&channel.objects(), &tasks, &memory);
@@ -128,6 +133,8 @@ struct Reader<'a> {
     threads_to_name: BTreeSet<TaskId>,
     /// Objects that no variable points to, ascending.
     unnamed: Vec<u32>,
+    /// Whether main belongs to a test harness.
+    main_last: bool,
 }
 
 impl Reader<'_> {
@@ -548,9 +555,14 @@ impl Reader<'_> {
             user_frames_first(self.symbols.frames(site, found.exact)).into_iter().next()
         });
         let place = frame.as_ref().map(Frame::place).unwrap_or_default();
-        // The stack of the panic no longer exists, so the site comes from the panic's message.
-        let panicked = (found.kind == FailureKind::Panic).then(|| panicked_at(&found.detail));
-        let place = panicked.flatten().unwrap_or(place);
+        // The stack of a panic, and of a check that the exit status reports, no longer exists: the message has
+        // the place.
+        let printed = match found.kind {
+            FailureKind::Panic => panicked_at(&found.detail),
+            FailureKind::Assertion if found.number != 0 => checked_at(&found.detail),
+            _ => None,
+        };
+        let place = printed.unwrap_or(place);
         let site = frame.and_then(|frame| frame.site).or_else(|| self.symbols.site(found.address));
         let mut failure = Failure {
             kind: found.kind,
@@ -618,8 +630,12 @@ impl Reader<'_> {
         } else {
             found.cycle.clone()
         };
+        // The main of a test harness waits for the end of the test, in every deadlock.
+        let is_of_test = |number: &u16| !self.main_last || *number != 0;
+        let has_others = members.iter().any(is_of_test);
         members
             .into_iter()
+            .filter(|number| !has_others || is_of_test(number))
             .filter_map(|number| {
                 let task = tasks.get(usize::from(number))?;
                 Some(WaitEdge {
@@ -666,6 +682,15 @@ fn panicked_at(message: &str) -> Option<String> {
     let plain = !file.contains(['\'', '"', ' ']) && line.bytes().all(|byte| byte.is_ascii_digit());
     let own = plain && !symbols::is_library(&format!("{file}.rs"));
     own.then(|| format!("{}.rs:{line}", file.rsplit('/').next().unwrap_or_default()))
+}
+
+/// The location in the message of a failed check of a test framework: `src/queue_test.cpp:41: Expected ...`
+/// becomes `queue_test.cpp:41`.
+fn checked_at(message: &str) -> Option<String> {
+    let (file, rest) = message.split_once(':')?;
+    let (line, _) = rest.split_once(": ")?;
+    let is_line = !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
+    is_line.then(|| format!("{}:{line}", file.rsplit('/').next().unwrap_or_default()))
 }
 
 /// The name of a thread that starts in a closure: `queue::main::{{closure}}` becomes

@@ -74,6 +74,16 @@ impl Symbols {
         Ok(symbols)
     }
 
+    /// The modules of a process, and no names in them: what is known of a file takes tens of milliseconds.
+    ///
+    /// # Errors
+    /// See [`Symbols::of_process`].
+    pub(crate) fn without_names(pid: i32) -> Result<Symbols, Error> {
+        let mut symbols = Symbols::of_process(pid)?;
+        symbols.images.fill(None);
+        Ok(symbols)
+    }
+
     /// The symbols for the modules of a trace. If a file has changed (its build id differs), it
     /// provides no names rather than wrong ones.
     #[must_use]

@@ -27,7 +27,8 @@ pub struct ProgramArgs {
     #[arg(long, value_parser = crate::cli::values::blocks, value_name = "N", allow_negative_numbers = true)]
     pub reuse: Option<u32>,
     /// How late a step may be by its thread's clock (500ms, 1s, 5m; inf for any delay): sleeps, time
-    /// limits and timers expire in the order of their deadlines, but for that much [1s]
+    /// limits and timers expire in the order of their deadlines, but for that much [1s; for `heddle test`
+    /// 5ms]
     #[arg(long, value_parser = crate::cli::values::slack, value_name = "TIME", allow_negative_numbers = true)]
     pub slack: Option<crate::cli::values::SlackChoice>,
     /// How long to wait for another process if no thread can run otherwise, in real time (500ms, 10s,
@@ -63,6 +64,9 @@ pub struct ProgramArgs {
     /// from its own environment
     #[arg(long)]
     pub no_env: bool,
+    /// The command selects a test that the program listed: it is not asked for its tests again
+    #[arg(long, hide = true)]
+    pub is_listed: bool,
     /// Directory for traces [heddle-out]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! The search of one test: a first run, and if the test creates threads, `heddle explore` in a separate process, so that nothing that happens to it affects the other tests.
 
 use super::child;
+use crate::cli::config_file;
 use crate::suites::outcome::full_name;
 use crate::suites::{Framework, Listed, Outcome, Program, Verdict};
 use replay_core::scratch::Scratch;
@@ -11,7 +12,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use traces::report::{Bug, Report, Verdict as Found};
-use traces::{FailureKind, Trace};
+use traces::{FailureKind, TaskRecord, Trace};
 
 /// How long a first run may take beyond the time of the search, and a search to record what it
 /// found.
@@ -20,6 +21,10 @@ const ALLOWANCE: Duration = Duration::from_secs(60);
 /// The steps of most executions of a test with long executions (`--beginnings`): a stress test is searched
 /// in its first rounds, many times.
 const BEGINNING: &str = "2000";
+
+/// How late a step may be by its thread's clock (`--slack`): about a time slice of the kernel. Tests take
+/// longer sleeps for an order of their threads, and would fail if steps were later than these.
+const SLACK: &str = "5ms";
 
 /// How long a thread of the first run may use the processor without a scheduling point. That run chooses
 /// at calls only, so that a thread which waits for another's store runs until it is interrupted.
@@ -93,43 +98,62 @@ impl Test {
     ) -> Result<Outcome, String> {
         let first = |more: &[&str]| -> Result<_, String> {
             let scratch = Scratch::new().map_err(|error| format!("no directory: {error}"))?;
-            let words: Vec<&OsStr> = ["run", "--json", "--points", "api"]
-                .iter()
-                .chain(more)
-                .chain(&["--out"])
-                .map(OsStr::new)
-                .chain([scratch.path().as_os_str()])
-                .collect();
+            // With deadlines in their order, what fails here fails in a search with any slack.
+            let words: Vec<&OsStr> =
+                ["run", "--json", "--is-listed", "--points", "api", "--slack", "0"]
+                    .iter()
+                    .chain(more)
+                    .chain(&["--out"])
+                    .map(OsStr::new)
+                    .chain([scratch.path().as_os_str()])
+                    .collect();
             let report = self.heddle(&words, &[], time + ALLOWANCE, interrupted)?;
             Ok((report, scratch))
         };
         let (mut report, mut scratch) = first(&["--spin-after", PATIENCE])?;
-        if report.verdict == Found::Unsupported {
+        let in_thread = |tasks: &[TaskRecord]| {
+            let framework = self.framework;
+            framework.is_some_and(|one| (one.has_own_thread)(tasks, &self.test.name))
+        };
+        let has_threads = |trace: &Trace| {
+            let tasks = &trace.execution.tasks;
+            tasks.len() > 1 + usize::from(in_thread(tasks))
+        };
+        let mut trace = recorded(scratch.path());
+        // What is unsupported may be out of the reach of a search of beginnings, such as the number of all
+        // threads that a stress test creates.
+        if report.verdict == Found::Unsupported && !trace.as_ref().is_some_and(has_threads) {
             // A call may only have taken long.
             (report, scratch) = first(&[])?;
+            trace = recorded(scratch.path());
         }
-        if matches!(report.verdict, Found::Error | Found::Unsupported) {
+        let is_unsupported = report.verdict == Found::Unsupported;
+        let is_searched = !is_unsupported || trace.as_ref().is_some_and(has_threads);
+        if report.verdict == Found::Error || !is_searched {
             return Ok(self.judged(report));
         }
-        let trace = recorded(scratch.path())
-            .ok_or("its first run left no trace: run it with `heddle run`")?;
+        let trace = trace.ok_or("its first run left no trace: run it with `heddle run`")?;
         self.check_that_it_ran(&trace)?;
-        let tasks = &trace.execution.tasks;
-        let framework = self.framework;
-        let in_thread = framework.is_some_and(|one| (one.has_own_thread)(tasks, &self.test.name));
-        if trace.failure.is_none() && tasks.len() == 1 + usize::from(in_thread) {
+        if trace.failure.is_none() && !has_threads(&trace) {
             return Ok(self.outcome(Verdict::NoThreads, ""));
         }
+        let in_thread = in_thread(&trace.execution.tasks);
+        // A file that is wrong is reported by the search.
+        let file = config_file::load(&self.program.directory).unwrap_or_default();
         let gives = |name: &str| {
             let is_it = |one: &OsString| one.as_encoded_bytes().starts_with(name.as_bytes());
             options.iter().any(is_it)
         };
-        let has_harness = gives("--harness");
-        let has_limit = gives("--beginnings") || gives("--max-steps");
+        let has_harness = gives("--harness") || file.harness.is_some();
+        let has_limit = gives("--beginnings")
+            || gives("--max-steps")
+            || file.beginnings.is_some()
+            || file.max_steps.is_some();
+        let has_slack = gives("--slack") || file.slack.is_some();
         let harness = if in_thread { "main" } else { "none" };
         let limit = format!("{}ms", time.as_millis().max(1));
         let words: Vec<&OsStr> =
-            ["explore", "--json", "--workers", "1", "--max-time", &limit, "--out"]
+            ["explore", "--json", "--is-listed", "--workers", "1", "--max-time", &limit, "--out"]
                 .map(OsStr::new)
                 .into_iter()
                 .chain([self.out.as_os_str()])
@@ -137,6 +161,7 @@ impl Test {
                 .chain(
                     ["--beginnings", BEGINNING].map(OsStr::new).into_iter().filter(|_| !has_limit),
                 )
+                .chain(["--slack", SLACK].map(OsStr::new).into_iter().filter(|_| !has_slack))
                 .collect();
         let mut found = self.heddle(&words, options, time + ALLOWANCE, interrupted)?;
         // The first run has none of the options.

@@ -32,6 +32,7 @@ pub(crate) fn is_in_own_thread(
         points: Granularity::Api,
         // A thread that waits for another one's store runs until it is interrupted.
         spin_after: Duration::from_millis(100),
+        names: false,
         ..SearchOptions::default()
     };
     replay_core::run(target, &options, interrupted)

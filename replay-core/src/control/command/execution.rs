@@ -208,12 +208,14 @@ fn attempt(
                     let how = "its process could not be found".into();
                     return Ok(Ok(Outcome::Died { how, from_outside: true }));
                 };
+                let names = options.names;
                 let mut options = trace_options(target, options, Reset::Exec);
                 let channel = worker.channel();
                 // The limit that this execution had.
                 let limit = channel.header().step_limit.load(Relaxed);
                 options.max_steps = options.max_steps.max(limit);
-                let trace = match capture::capture(target, channel, pid, found.as_ref(), options) {
+                let found = found.as_ref();
+                let trace = match capture::capture(target, channel, pid, found, options, names) {
                     Ok(trace) => trace,
                     // The process may be killed from outside during the capture.
                     Err(error) => {

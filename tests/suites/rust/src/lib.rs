@@ -21,7 +21,7 @@ pub fn count() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex};
 
     #[test]
     fn counted() {
@@ -76,6 +76,27 @@ mod tests {
             scope.spawn(|| rounds(0));
             scope.spawn(|| rounds(1));
         });
+    }
+
+    #[test]
+    #[should_panic(expected = "lost")]
+    fn lost_update_must_panic() {
+        assert_eq!(with_two_threads(add), 2, "lost");
+    }
+
+    #[test]
+    fn locks_in_opposite_order() {
+        let one = Arc::new(Mutex::new(0));
+        let other = Arc::new(Mutex::new(0));
+        let (first, second) = (Arc::clone(&one), Arc::clone(&other));
+        let thread = std::thread::spawn(move || {
+            let first = first.lock().unwrap();
+            *second.lock().unwrap() = *first;
+        });
+        let second = other.lock().unwrap();
+        *one.lock().unwrap() = *second;
+        drop(second);
+        thread.join().unwrap();
     }
 
     #[test]
