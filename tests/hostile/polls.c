@@ -95,11 +95,11 @@ static int look(void) {
         pthread_mutex_unlock(&lock);
         return seen;
     }
-    if (is("lock of its own") || is("lock of its own and usleep")) {
+    if (is("own lock") || is("own lock and usleep")) {
         while (atomic_exchange(&word, 1)) sched_yield();
         int seen = word_flag;
         atomic_store(&word, 0);
-        if (is("lock of its own and usleep")) usleep(1000);
+        if (is("own lock and usleep")) usleep(1000);
         return seen;
     }
     if (is("sem_timedwait")) {
@@ -118,7 +118,7 @@ static void *other(void *arg) {
         return arg;
     }
     if (!strcmp(mode, "fail")) {
-        if (is("lock of its own") || is("lock of its own and usleep")) {
+        if (is("own lock") || is("own lock and usleep")) {
             if (atomic_exchange(&word, 1)) abort();
             atomic_store(&word, 0);
         }
@@ -131,7 +131,7 @@ static void *other(void *arg) {
     flag = 1;
     pthread_mutex_unlock(&lock);
     pthread_rwlock_unlock(&rwlock);
-    if (is("lock of its own") || is("lock of its own and usleep")) {
+    if (is("own lock") || is("own lock and usleep")) {
         while (atomic_exchange(&word, 1)) sched_yield();
         word_flag = 1;
         atomic_store(&word, 0);

@@ -18,8 +18,8 @@ const KINDS: &[(&str, bool)] = &[
     ("sem_timedwait", false),
     ("lock, clock and usleep", true),
     ("cond_timedwait", true),
-    ("lock of its own", true),
-    ("lock of its own and usleep", true),
+    ("own lock", true),
+    ("own lock and usleep", true),
 ];
 
 /// Those in which another task can meet the lock of an iteration.
@@ -29,8 +29,8 @@ const LOCKING: &[&str] = &[
     "lock and clock",
     "lock, clock and usleep",
     "cond_timedwait",
-    "lock of its own",
-    "lock of its own and usleep",
+    "own lock",
+    "own lock and usleep",
 ];
 
 /// The places of `polls_until.c`.
@@ -79,7 +79,7 @@ fn a_poll_without_a_setter_is_a_livelock_of_the_first_execution() {
     for kind in KINDS.iter().map(|(kind, _)| *kind).chain(["lock and clock"]) {
         // Without another task that takes the lock, this loop has no step at all: it is found as one
         // that keeps the processor.
-        if kind == "lock of its own" {
+        if kind == "own lock" {
             let report = explore(&home, &[], &["./polls", kind, "never"]);
             assert_eq!(report.bugs[0].kind, FailureKind::Spin, "{report:#?}");
             continue;

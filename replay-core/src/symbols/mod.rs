@@ -74,7 +74,7 @@ impl Symbols {
         Ok(symbols)
     }
 
-    /// The modules of a process, and no names in them: what is known of a file takes tens of milliseconds.
+    /// The modules of a process, without their names: to read the names of a file takes tens of milliseconds.
     ///
     /// # Errors
     /// See [`Symbols::of_process`].
