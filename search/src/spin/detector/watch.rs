@@ -186,11 +186,10 @@ impl Watch {
         if recent.iter().any(|change| change.is_private && change.object == object) {
             return;
         }
-        match before() {
-            Some(before) if self.has_room_for_change() => {
-                self.changes.push(Change { object, before, is_private: true });
-            }
-            _ => self.writes = self.writes.wrapping_add(1),
+        let before = if self.has_room_for_change() { before() } else { None };
+        match before {
+            Some(before) => self.changes.push(Change { object, before, is_private: true }),
+            None => self.writes = self.writes.wrapping_add(1),
         }
     }
 
