@@ -133,11 +133,14 @@ impl PendingOperation {
     /// choice, so they hide nothing.)
     #[must_use]
     pub fn hides_something(&self) -> bool {
-        // Timed locks and timed waits are compared with all schedules (`simulation/timed.rs`); the
+        // These waits with time limits are compared with all schedules (`simulation/timed.rs`); the
         // others are not.
         use Operation as O;
-        let times_out = self.has_timeout
-            && !matches!(self.operation, O::SpuriousWake | O::TimedLock | O::TimedWake);
+        let is_compared = matches!(
+            self.operation,
+            O::SpuriousWake | O::TimedLock | O::TimedWake | O::SemTimedWait | O::FutexWoken
+        );
+        let times_out = self.has_timeout && !is_compared;
         let signals = matches!(self.operation, Operation::Kill | Operation::Handler);
         self.prefers_writers || self.awaits_unknown || times_out || signals
     }

@@ -136,7 +136,7 @@ impl Generated {
 fn program(rng: &mut Rng) -> Program {
     let themes: [&[u32]; 4] =
         [&[0, 1, 2, 3], &[0, 1, 4, 4, 4], &[0, 1, 4, 5, 6], &[0, 1, 4, 7, 8, 9]];
-    compose(rng, themes, body, vec![0, 0, 0, 1, 0], 2)
+    compose(rng, &themes, body, vec![0, 0, 0, 1, 0], 2)
 }
 
 /// Generates a program of two or three tasks with these initial values of the variables, this many
@@ -144,13 +144,13 @@ fn program(rng: &mut Rng) -> Program {
 /// which are lists of kinds of operations.
 pub(super) fn compose(
     rng: &mut Rng,
-    themes: [&[u32]; 4],
+    themes: &[&[u32]],
     body: fn(&mut Rng, &[u32]) -> Vec<Code>,
     variables: Vec<i64>,
     mutexes: usize,
 ) -> Program {
     let tasks = 2 + rng.below(2) as usize;
-    let theme = themes[rng.below(4) as usize];
+    let theme = themes[rng.below(themes.len() as u32) as usize];
     let bodies = (0..tasks).map(|_| body(rng, theme)).collect();
     let tasks = (0..tasks).map(|task| (task, task as i64)).collect();
     let mut program = programs::with(bodies, tasks, variables, mutexes, &[]);

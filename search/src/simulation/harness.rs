@@ -10,7 +10,7 @@ use crate::rng::Rng;
 pub fn program(seed: u64, number: u64) -> Program {
     let rng = &mut Rng::new(seed, number);
     let themes: [&[u32]; 4] = [&[0, 1, 2], &[0, 1, 4, 4], &[0, 1, 4, 5, 6], &[1, 4, 7, 7, 8, 9]];
-    let mut program = compose(rng, themes, body, vec![0, 0, 0, 1, 0], 2);
+    let mut program = compose(rng, &themes, body, vec![0, 0, 0, 1, 0], 2);
     program.main_last = true;
     // What composed programs do in main is the test, which runs in a separate task.
     let test = program.tasks.len();

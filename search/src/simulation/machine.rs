@@ -63,6 +63,13 @@ pub enum Code {
     TimedWait(usize, usize, usize, u64),
     /// Like `Lock`, but at most for a time; register = whether the time passed.
     TimedLock(usize, At, u64),
+    /// Like `Take`, but at most for a time; register = whether the time passed.
+    TimedTake(usize, usize, u64),
+    /// Waits on a variable as on a futex while it has a value, and at most for a time; register = 0 if the
+    /// task was woken, 1 if the time passed, 2 if the variable had another value.
+    FutexWait(usize, usize, Value, u64),
+    /// Wakes the tasks that wait on a variable.
+    FutexWake(usize),
     /// Sleeps for a time.
     Sleep(u64),
     /// Register = the time since the start, in microseconds. No step.
@@ -126,7 +133,12 @@ impl Program {
         let is = |code: &Code| {
             matches!(
                 code,
-                Code::TimedWait(..) | Code::TimedLock(..) | Code::Sleep(_) | Code::Now(_)
+                Code::TimedWait(..)
+                    | Code::TimedLock(..)
+                    | Code::TimedTake(..)
+                    | Code::FutexWait(..)
+                    | Code::Sleep(_)
+                    | Code::Now(_)
             )
         };
         self.code.iter().flatten().any(is)
@@ -198,6 +210,8 @@ pub(super) struct Machine<'p> {
     owners: Vec<Option<usize>>,
     /// By condition variable: the waiting tasks, longest first.
     waiting: Vec<Vec<usize>>,
+    /// The tasks that wait on variables as on futexes.
+    on_futexes: Vec<usize>,
     pub(super) failed: bool,
     pub(super) over: bool,
     clocks: Clocks,
@@ -225,6 +239,7 @@ impl<'p> Machine<'p> {
             variables: program.variables.clone(),
             owners: vec![None; program.mutexes],
             waiting: vec![Vec::new(); program.conditions],
+            on_futexes: Vec::new(),
             failed: false,
             over: false,
             clocks: Clocks::default(),
@@ -280,7 +295,9 @@ impl<'p> Machine<'p> {
                     let now = self.clocks.read(TaskId(task as u16), false) / time::READING;
                     self.tasks[task].registers[register] = now as i64;
                 }
-                Code::Sleep(limit) | Code::TimedLock(_, _, limit) => {
+                Code::Sleep(limit)
+                | Code::TimedLock(_, _, limit)
+                | Code::TimedTake(_, _, limit) => {
                     return self.limit(task, limit);
                 }
                 Code::Fail => {
@@ -309,6 +326,7 @@ impl<'p> Machine<'p> {
         let expires = match (self.tasks[task].state, self.code(task)) {
             (TaskState::Waiting { woken }, _) => !woken,
             (_, Code::TimedLock(_, at, _)) => self.owners[self.at(task, at)].is_some(),
+            (_, Code::TimedTake(_, index, _)) => self.variables[index] == 0,
             _ => true,
         };
         expires.then_some(deadline)
@@ -375,6 +393,10 @@ impl<'p> Machine<'p> {
         match self.tasks[task].state {
             TaskState::Unborn | TaskState::Ended => return None,
             TaskState::Starting => return Some(next(Operation::Start, one_more(task))),
+            TaskState::Waiting { woken } if let Code::FutexWait(_, index, ..) = self.code(task) => {
+                let next = next(Operation::FutexWoken, variable(index));
+                return Some(PendingOperation { woken, has_timeout: true, ..next });
+            }
             TaskState::Waiting { woken } => {
                 let (index, with, timed) = match self.code(task) {
                     Code::Wait(index, with) => (index, with, false),
@@ -422,6 +444,13 @@ impl<'p> Machine<'p> {
                 let next = next(Operation::TimedLock, mutex(index));
                 PendingOperation { writes: free(index), has_timeout: true, ..next }
             }
+            Code::TimedTake(_, index, _) => {
+                let value = self.variables[index] as u64;
+                let next = next(Operation::SemTimedWait, variable(index));
+                PendingOperation { value, writes: value > 0, has_timeout: true, ..next }
+            }
+            Code::FutexWait(_, index, ..) => next(Operation::FutexWait, variable(index)),
+            Code::FutexWake(index) => next(Operation::FutexWake, variable(index)),
             Code::Sleep(_) => next(Operation::Sleep, 0),
             Code::Unlock(at) => next(Operation::Unlock, mutex(self.at(task, at))),
             Code::Wait(index, with) | Code::TimedWait(_, index, with, _) => {
@@ -466,6 +495,10 @@ impl<'p> Machine<'p> {
                     Code::TimedWait(register, index, with, _) => {
                         self.owners[with] = Some(task);
                         self.waiting[index].retain(|&waiting| waiting != task);
+                        self.tasks[task].registers[register] = i64::from(expires);
+                    }
+                    Code::FutexWait(register, ..) => {
+                        self.on_futexes.retain(|&waiting| waiting != task);
                         self.tasks[task].registers[register] = i64::from(expires);
                     }
                     _ => {}
@@ -533,6 +566,27 @@ impl<'p> Machine<'p> {
                 }
                 return;
             }
+            Code::TimedTake(register, index, _) => {
+                self.variables[index] -= i64::from(!expires);
+                self.tasks[task].registers[register] = i64::from(expires);
+            }
+            Code::FutexWait(register, index, expected, limit) => {
+                if self.variables[index] == self.value(task, expected) {
+                    self.on_futexes.push(task);
+                    self.tasks[task].state = TaskState::Waiting { woken: false };
+                    return self.limit(task, limit);
+                }
+                self.tasks[task].registers[register] = 2;
+            }
+            Code::FutexWake(index) => {
+                let all = std::mem::take(&mut self.on_futexes);
+                for waiting in all {
+                    match self.code(waiting) {
+                        Code::FutexWait(_, on, ..) if on == index => self.wake(task, waiting),
+                        _ => self.on_futexes.push(waiting),
+                    }
+                }
+            }
             Code::Signal(index) => {
                 let longest = self.waiting[index].first().copied();
                 self.waiting[index].retain(|&task| Some(task) != longest);
@@ -599,7 +653,12 @@ impl Machine<'_> {
         let tasks = self.tasks.iter().map(|task| (task.at, task.registers, task.state));
         (
             tasks.collect::<Vec<_>>(),
-            (self.variables.clone(), self.owners.clone(), self.waiting.clone()),
+            (
+                self.variables.clone(),
+                self.owners.clone(),
+                self.waiting.clone(),
+                self.on_futexes.clone(),
+            ),
             (self.failed, self.over),
         )
     }
@@ -629,6 +688,9 @@ impl Machine<'_> {
             Operation::TryLock => Effect::Acquired { lock: next.object, tried: true },
             Operation::Lock => Effect::Acquired { lock: next.object, tried: false },
             Operation::Unlock => Effect::Released(next.object),
+            Operation::SemTimedWait if expires => Effect::Read,
+            Operation::FutexWait => Effect::Read,
+            Operation::FutexWoken if expires => Effect::None,
             Operation::Wait => Effect::Released(next.mutex),
             Operation::TimedWake if expires => Effect::Acquired { lock: next.mutex, tried: false },
             _ => Effect::Changed,

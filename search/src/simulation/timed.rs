@@ -51,9 +51,15 @@ impl Timed {
 
 /// Generates a program.
 fn program(rng: &mut Rng) -> Program {
-    let themes: [&[u32]; 4] =
-        [&[0, 1, 2, 2], &[0, 1, 2, 3, 4, 8], &[0, 1, 2, 5, 6, 6], &[1, 2, 3, 4, 5, 6, 7, 8]];
-    compose(rng, themes, body, vec![0, 0, 0], 2)
+    let themes: [&[u32]; 6] = [
+        &[0, 1, 2, 2],
+        &[0, 1, 2, 3, 4, 8],
+        &[0, 1, 2, 5, 6, 6],
+        &[1, 2, 3, 4, 5, 6, 7, 8],
+        &[0, 1, 2, 9, 10],
+        &[1, 2, 11, 12],
+    ];
+    compose(rng, &themes, body, vec![0, 0, 0, 0], 2)
 }
 
 fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
@@ -100,6 +106,18 @@ fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
                 code.extend([Code::Lock(other), Code::Store(here, value)]);
                 code.extend([Code::Unlock(other), Code::Unlock(one)]);
             }
+            // A semaphore with a time limit.
+            9 => code.extend([
+                Code::TimedTake(2, 3, limit),
+                Code::Store(At(2, None), Value::Register(2)),
+            ]),
+            10 => code.push(Code::Post(3)),
+            // A futex with a time limit.
+            11 => code.extend([
+                Code::FutexWait(2, here.0, Value::Is(0), limit),
+                Code::Store(At(2, None), Value::Register(2)),
+            ]),
+            12 => code.extend([Code::Store(here, value), Code::FutexWake(here.0)]),
             6 => code.push(if rng.below(2) == 0 { Code::Signal(0) } else { Code::Broadcast(0) }),
             // The clock, in steps of 100 ms.
             _ => {
@@ -120,12 +138,12 @@ fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Strategy;
     use crate::simulation::generated::number_of_programs;
     use crate::strategy::bounded_dpor::BoundedDpor;
     use crate::strategy::dfs::Measure;
     use crate::strategy::dpor::Dpor;
     use crate::strategy::iterative::Iterative;
+    use crate::{Coverage, Strategy};
     use std::collections::{BTreeMap, BTreeSet};
 
     const SEED: u64 = 11;
@@ -184,7 +202,9 @@ mod tests {
                         wrong.push((size, number, slack, name, bound, expected.len(), found.len()));
                     }
                 };
-                check("dpor", u32::MAX, found(program, Dpor::new()));
+                let mut dpor = Dpor::new();
+                check("dpor", u32::MAX, found(program, &mut dpor));
+                assert_eq!(dpor.coverage(), Coverage::Complete { bound: None }, "{number}");
                 for bound in 0..=2 {
                     check("bounded dpor", bound, found(program, BoundedDpor::new(bound)));
                     let icb = Iterative::new(Measure::Preemptions, Some(bound));

@@ -21,7 +21,7 @@ type Endings = BTreeSet<(Ending, Vec<i64>)>;
 fn wait(rng: &mut Rng, variable: usize, value: i64, from: usize) -> Vec<Code> {
     let at = At(variable, None);
     let is = Value::Is;
-    match rng.below(6) {
+    match rng.below(8) {
         // while (x != value) yield
         0 => vec![
             Code::Load(1, at),
@@ -52,6 +52,18 @@ fn wait(rng: &mut Rng, variable: usize, value: i64, from: usize) -> Vec<Code> {
             Code::Load(4, at),
             Code::If(Value::Register(1), Compare::Differ, Value::Register(4), from),
             Code::If(Value::Register(1), Compare::Differ, is(value), from),
+        ],
+        // while ((a = x) != value) wait for x, as for a futex, while it is a
+        5 => vec![
+            Code::Load(1, at),
+            Code::If(Value::Register(1), Compare::Equal, is(value), from + 4),
+            Code::FutexWait(2, variable, Value::Register(1), 1_000_000),
+            Code::Jump(from),
+        ],
+        // while (!sem_timedwait(x))
+        6 => vec![
+            Code::TimedTake(2, variable, 1_000_000),
+            Code::If(Value::Register(2), Compare::Equal, is(1), from),
         ],
         // while (x != value && y != value) yield
         _ => vec![
@@ -302,7 +314,13 @@ fn generate(seed: u64) -> Program {
             let at = At(variable, None);
             let value = i64::from(rng.below(3));
             match rng.below(5) {
-                0 | 1 => body.push(Code::Store(at, Value::Is(value))),
+                0 => body.push(Code::Store(at, Value::Is(value))),
+                1 => {
+                    body.push(Code::Store(at, Value::Is(value)));
+                    if rng.below(4) == 0 {
+                        body.push(Code::FutexWake(variable));
+                    }
+                }
                 2 => {
                     // Stores the value that was read, so that different executions give different
                     // results.
