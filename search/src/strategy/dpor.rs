@@ -446,7 +446,13 @@ impl Strategy for Dpor {
             self.yields.0 = view.running;
             self.yields.1.clear();
         }
-        if view.yielded {
+        // The first half of a wait on a futex ends no iteration. Several of them in a row are attempts of a
+        // loop that do not begin to wait.
+        let is_wait = |back| {
+            let at = self.progress.depth.checked_sub(back).and_then(|at| self.path.get(at));
+            at.is_some_and(|frame| frame.event.operation == Operation::FutexWait)
+        };
+        if view.yielded && (!is_wait(1) || is_wait(2)) {
             self.yields.1.count(view.site);
         }
         if self.progress.depth == self.path.len() {

@@ -21,7 +21,7 @@ type Endings = BTreeSet<(Ending, Vec<i64>)>;
 fn wait(rng: &mut Rng, variable: usize, value: i64, from: usize) -> Vec<Code> {
     let at = At(variable, None);
     let is = Value::Is;
-    match rng.below(8) {
+    match rng.below(7) {
         // while (x != value) yield
         0 => vec![
             Code::Load(1, at),
@@ -53,15 +53,8 @@ fn wait(rng: &mut Rng, variable: usize, value: i64, from: usize) -> Vec<Code> {
             Code::If(Value::Register(1), Compare::Differ, Value::Register(4), from),
             Code::If(Value::Register(1), Compare::Differ, is(value), from),
         ],
-        // while ((a = x) != value) wait for x, as for a futex, while it is a
-        5 => vec![
-            Code::Load(1, at),
-            Code::If(Value::Register(1), Compare::Equal, is(value), from + 4),
-            Code::FutexWait(2, variable, Value::Register(1), 1_000_000),
-            Code::Jump(from),
-        ],
         // while (!sem_timedwait(x))
-        6 => vec![
+        5 => vec![
             Code::TimedTake(2, variable, 1_000_000),
             Code::If(Value::Register(2), Compare::Equal, is(1), from),
         ],
