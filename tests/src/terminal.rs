@@ -91,7 +91,8 @@ impl Terminal {
         self.wait_with(what, |parser| is(&parser.screen().contents()));
     }
 
-    fn wait_with(&mut self, what: &str, is: impl Fn(&vt100::Parser<Clipboard>) -> bool) {
+    /// Waits until the terminal is as `is` says.
+    pub fn wait_with(&mut self, what: &str, is: impl Fn(&vt100::Parser<Clipboard>) -> bool) {
         let end = Instant::now() + TIME_LIMIT;
         while !is(&self.parser) {
             let left = end.saturating_duration_since(Instant::now());

@@ -41,18 +41,30 @@ fn page(target: &Program, points: Where) -> String {
     // Whether the sources are newer than the program also differs: they are when versions are
     // switched.
     let lines = page.lines().filter(|line| !line.ends_with("its line numbers may be wrong"));
-    without_addresses(&lines.collect::<Vec<_>>().join("\n"))
+    let page = lines.collect::<Vec<_>>().join("\n");
+    without_numbers(&without_addresses(&page), "heap block #", |_| true, u8::is_ascii_digit)
 }
 
 /// Addresses of code and data depend on the compiler and the linker.
 fn without_addresses(page: &str) -> String {
-    let mut parts = page.split("0x");
+    without_numbers(page, "0x", |digits| digits > 8, u8::is_ascii_hexdigit)
+}
+
+/// Puts dots for the digits after each `prefix`, if there are so many that they are meant. (The number of a
+/// heap block depends on what the C library and the runtime allocate before `main`.)
+fn without_numbers(
+    page: &str,
+    prefix: &str,
+    is_meant: fn(usize) -> bool,
+    is_digit: fn(&u8) -> bool,
+) -> String {
+    let mut parts = page.split(prefix);
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
-        text += "0x";
+        let digits = part.bytes().take_while(is_digit).count();
+        text += prefix;
         // The same length, so that columns stay aligned.
-        text += &if digits > 8 { ".".repeat(digits) } else { part[..digits].to_owned() };
+        text += &if is_meant(digits) { ".".repeat(digits) } else { part[..digits].to_owned() };
         text += &part[digits..];
     }
     text

@@ -19,9 +19,9 @@ fn a_stop_signal_restores_the_terminal_and_continuing_takes_it_again() {
     terminal.wait_for("next to run");
     terminal.signal("TSTP");
     terminal.waits_until_stopped();
-    terminal.drain();
-    assert!(!terminal.parser.screen().alternate_screen(), "the shell has its screen");
-    assert!(!terminal.parser.screen().hide_cursor(), "the shell has its cursor");
+    terminal.wait_with("screen of the shell, with its cursor", |parser| {
+        !parser.screen().alternate_screen() && !parser.screen().hide_cursor()
+    });
     terminal.signal("CONT");
     terminal.wait_for("next to run");
     assert!(terminal.parser.screen().alternate_screen());
