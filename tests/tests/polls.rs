@@ -14,8 +14,7 @@ const KINDS: &[(&str, bool)] = &[
     ("clocklock", true),
     ("timedlock of a held mutex", true),
     ("timedrdlock", true),
-    // No wait with a time limit on a semaphore is compared with all schedules.
-    ("sem_timedwait", false),
+    ("sem_timedwait", true),
     ("lock, clock and usleep", true),
     ("cond_timedwait", true),
     ("own lock", true),
