@@ -133,7 +133,8 @@ fn a_loop_with_timed_waits_ends_under_every_strategy() {
             assert!(report.bugs.is_empty(), "{name} {strategy}: {report:?}");
             // A loop in which only main runs would reach the limit of 2,000 steps.
             assert!(report.max_steps < 200, "{name} {strategy}: {report:?}");
-            assert!(!report.complete, "{name} {strategy}: {report:?}");
+            // What the loop does is a wait, which `dpor` covers.
+            assert!(report.complete || strategy != "dpor", "{name} {strategy}: {report:?}");
         }
     }
 }

@@ -357,9 +357,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
             Effect::Acquired { lock: object, tried: false }
         }
         O::Unlock | O::RwUnlock | O::SpinUnlock => Effect::Released(object),
-        O::Wait if locks::mutex::would_release(task.gate().mutex(), world.tid(number)) => {
-            Effect::Released(task.gate().mutex())
-        }
+        O::Wait if releases(task, world.tid(number)) => Effect::Released(task.gate().mutex()),
         // The time limit of the wait passes.
         O::TimedWake if !task.woken.get() && task.gate().mutex() != 0 => {
             Effect::Acquired { lock: task.gate().mutex(), tried: false }
@@ -378,6 +376,13 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     STEP.task.set(number);
     STEP.effect.set(Some(effect));
     access::watch(is_watched);
+}
+
+/// Whether the task, which is about to wait on a condition variable, releases the mutex. It does not if it
+/// is cancelled there.
+fn releases(task: &Task, tid: i32) -> bool {
+    let mutex = task.gate().mutex();
+    mutex != 0 && locks::mutex::would_release(mutex, tid)
 }
 
 /// Only tasks that wait in spin loops are left: returns the one that runs through its loop once
