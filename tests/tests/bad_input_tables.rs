@@ -15,7 +15,7 @@ use tests::heddle::{self, Home};
 use tests::pages::{self, Exchange};
 
 /// Some tables search a program. None of them takes longer than this.
-const BOUND: Duration = Duration::from_secs(120);
+const BOUND: Duration = Duration::from_secs(300);
 
 /// The commands of a table with their outputs.
 fn exchanges(lines: &[String]) -> Vec<Exchange> {
