@@ -89,10 +89,12 @@ pub fn put_main_last(tasks: &mut [PendingOperation]) {
 /// Divides the objects that a task awaits, each with whether its loop changes it for a while, into
 /// those that it only reads and those that it changes.
 #[must_use]
-pub fn split_awaited(objects: impl Iterator<Item = (u64, bool)>) -> (Objects<3>, Objects<1>) {
-    let (restored, read): (Vec<_>, Vec<_>) = objects.partition(|&(_, restores)| restores);
-    let object = |(object, _)| object;
-    (read.into_iter().map(object).collect(), restored.into_iter().map(object).collect())
+pub fn split_awaited(
+    objects: impl Iterator<Item = (u64, bool)> + Clone,
+) -> (Objects<3>, Objects<1>) {
+    let of =
+        |restored| move |(object, restores): (u64, bool)| (restores == restored).then_some(object);
+    (objects.clone().filter_map(of(false)).collect(), objects.filter_map(of(true)).collect())
 }
 
 impl PendingOperation {

@@ -150,7 +150,10 @@ impl SpinDetector {
     /// The objects that a task waits to see changed, if it spins at its site, and whether it changes
     /// them itself for a while; none if these are unknown.
     #[must_use]
-    pub fn awaited_objects(&self, task: TaskId) -> Option<impl Iterator<Item = (u64, bool)> + '_> {
+    pub fn awaited_objects(
+        &self,
+        task: TaskId,
+    ) -> Option<impl Iterator<Item = (u64, bool)> + Clone + '_> {
         let watch = self.tasks.get(task.index()).filter(|watch| watch.repeats);
         if watch.is_some_and(|watch| watch.is_vague(self.blind)) {
             return None;
@@ -177,15 +180,14 @@ impl SpinDetector {
         self.used = true;
         let watch = &mut self.tasks[task.index()];
         (watch.at, watch.repeats) = (None, false);
-        if waits_with_lock(operation) && !self.sees_lock_polls {
-            return;
-        }
-        if locks(operation) {
+        if waits_with_lock(operation) {
+            if !self.sees_lock_polls {
+                return;
+            }
+        } else if locks(operation) {
             if !self.sees_lock_polls || !watch.is_compared(key) {
                 return;
             }
-        } else if waits_with_lock(operation) {
-            // Compared at each visit, like other waits.
         } else if !waits(operation) && !watch.tried.contains(&key) {
             // The first attempt at a site is not a retry.
             if watch.tried.len() == TRIED {
@@ -203,10 +205,7 @@ impl SpinDetector {
         let same = known.map(|at| watch.visits[at]).filter(|visit| visit.state == state);
         watch.awaited.clear();
         if let Some(same) = same {
-            let read = watch.read_since(&same).collect();
-            watch.awaited = read;
-            watch.awaited.sort_unstable();
-            watch.awaited.dedup();
+            watch.await_what_was_read_since(&same);
         }
         let has_restored =
             |is_private| same.is_none_or(|same| watch.has_restored(&same, is_private, &content));

@@ -2,7 +2,7 @@
 
 /// The most sites of a task that are remembered: those at which it waits, and those at which it
 /// retries an operation that may fail.
-pub(super) const VISITS: usize = 32;
+const VISITS: usize = 32;
 pub(super) const TRIED: usize = 8;
 /// The most reads of a task that are remembered. A loop with more reads per iteration is not
 /// recognised.
@@ -242,9 +242,11 @@ impl Watch {
         changes.filter(|change| !change.is_private).map(|change| change.object).collect()
     }
 
-    /// The objects read since the visit.
-    pub(super) fn read_since(&self, visit: &Visit) -> impl Iterator<Item = u64> + '_ {
-        self.reads[visit.since..].iter().map(|read| read.object)
+    /// The task awaits a change of what it has read since the visit.
+    pub(super) fn await_what_was_read_since(&mut self, visit: &Visit) {
+        self.awaited.extend(self.reads[visit.since..].iter().map(|read| read.object));
+        self.awaited.sort_unstable();
+        self.awaited.dedup();
     }
 
     /// Remembers the visit; `known`: the index of an earlier one in its place.
