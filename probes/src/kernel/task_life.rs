@@ -7,12 +7,13 @@ use crate::state::cancellation;
 use crate::state::task::Lifecycle;
 use crate::state::world::world;
 use crate::sys::copies::is_copy;
-use crate::sys::real::Lazy;
+use crate::sys::real::lazy;
 
 /// Called when a task begins: sets its character tables to those of the current locale.
 pub(crate) extern "C-unwind" fn heddle_task_started() {
-    #[unsafe(link_section = "heddle_functions")]
-    static CTYPE_INIT: Lazy = Lazy::new(c"__ctype_init", None);
+    lazy! {
+        static CTYPE_INIT = c"__ctype_init", None;
+    }
     // SAFETY: glibc exports this function, without arguments, for each new thread to call.
     unsafe {
         let initialise: extern "C" fn() = std::mem::transmute(CTYPE_INIT.get());

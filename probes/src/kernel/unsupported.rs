@@ -4,7 +4,7 @@
 use crate::state::outcome;
 use crate::state::world::on_fiber;
 use crate::sys::interpose::{interpose, site};
-use crate::sys::real::Lazy;
+use crate::sys::real::lazy;
 
 /// Functions of up to seven words: outside fibers the real function runs, on a fiber the execution
 /// ends.
@@ -16,12 +16,12 @@ macro_rules! unsupported {
                 if on_fiber() {
                     outcome::unsupported(stringify!($name), site());
                 }
-                static REAL: Lazy = Lazy::new(
-                    // SAFETY: `concat!` appends the only zero byte.
-                    unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(
-                        concat!(stringify!($name), "\0").as_bytes()) },
-                    None,
-                );
+                lazy! {
+                    static REAL =
+                        // SAFETY: `concat!` appends the only zero byte.
+                        unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(
+                            concat!(stringify!($name), "\0").as_bytes()) }, None;
+                }
                 // SAFETY: all arguments are passed on in the registers in which they came; a
                 // function with fewer parameters ignores the rest.
                 unsafe {

@@ -1,7 +1,7 @@
 //! Thread control blocks. The C library allocates them, so that everything thread-local works.
 
 use crate::fiber::switch;
-use crate::sys::real::{Lazy, find, real};
+use crate::sys::real::{find, lazy, real};
 use std::cell::Cell;
 use std::ffi::{CStr, c_int};
 
@@ -26,10 +26,10 @@ const SELF: [usize; 2] = [0, 16];
 const MULTIPLE_THREADS: usize = 24;
 const GUARDS: [usize; 2] = [0x28, 0x30];
 
-#[unsafe(link_section = "heddle_functions")]
-static ALLOCATE: Lazy = Lazy::new(c"_dl_allocate_tls", None);
-#[unsafe(link_section = "heddle_functions")]
-static DEALLOCATE: Lazy = Lazy::new(c"_dl_deallocate_tls", None);
+lazy! {
+    static ALLOCATE = c"_dl_allocate_tls", None;
+    static DEALLOCATE = c"_dl_deallocate_tls", None;
+}
 
 /// Determines the offsets; an error names what is missing.
 pub(crate) fn learn() -> Result<(), String> {

@@ -17,7 +17,7 @@ use crate::state::task::{ALERT_CANCELLED, Gate, Lifecycle};
 use crate::state::world::{on_fiber, world};
 use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
-use crate::sys::real::{Lazy, real};
+use crate::sys::real::{lazy, real};
 use std::cell::Cell;
 use std::ffi::{c_int, c_long, c_void};
 use traces::Operation;
@@ -184,10 +184,10 @@ static INNER_POINTS: InnerPoints = InnerPoints([const { Cell::new((0, 0)) }; 2])
 pub(crate) fn find_inner_points() {
     /// `RTLD_DL_SYMENT`: the symbol's entry is wanted.
     const ENTRY: c_int = 1;
-    #[unsafe(link_section = "heddle_functions")]
-    static READ: Lazy = Lazy::new(c"read", None);
-    #[unsafe(link_section = "heddle_functions")]
-    static WRITE: Lazy = Lazy::new(c"write", None);
+    lazy! {
+        static READ = c"read", None;
+        static WRITE = c"write", None;
+    }
     for (code, function) in INNER_POINTS.0.iter().zip([READ.get(), WRITE.get()]) {
         // SAFETY: `info` is plain data, and the loader only writes it and the pointer to the entry,
         // which is valid as long as the library is loaded.

@@ -13,7 +13,7 @@ use crate::state::task::Gate;
 use crate::state::world::{World, on_fiber, world};
 use crate::steps::record;
 use crate::sys::interpose::{PROGRAM_CALL, interpose, site};
-use crate::sys::real::Lazy;
+use crate::sys::real::lazy;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use traces::{FailureKind, Operation};
@@ -170,21 +170,15 @@ pub(crate) fn destroy(condition: u64, site: u64) {
 }
 
 // glibc has two versions of these functions, and `dlsym` may find the older one.
-#[unsafe(link_section = "heddle_functions")]
-static WAIT: Lazy = Lazy::new(c"pthread_cond_wait", Some(c"GLIBC_2.3.2"));
-#[unsafe(link_section = "heddle_functions")]
-static TIMED_WAIT: Lazy = Lazy::new(c"pthread_cond_timedwait", Some(c"GLIBC_2.3.2"));
-#[unsafe(link_section = "heddle_functions")]
-static CLOCK_WAIT: Lazy = Lazy::new(c"pthread_cond_clockwait", None);
-#[unsafe(link_section = "heddle_functions")]
-static SIGNAL: Lazy = Lazy::new(c"pthread_cond_signal", Some(c"GLIBC_2.3.2"));
-#[unsafe(link_section = "heddle_functions")]
-static BROADCAST: Lazy = Lazy::new(c"pthread_cond_broadcast", Some(c"GLIBC_2.3.2"));
-
-#[unsafe(link_section = "heddle_functions")]
-static INIT: Lazy = Lazy::new(c"pthread_cond_init", Some(c"GLIBC_2.3.2"));
-#[unsafe(link_section = "heddle_functions")]
-static DESTROY: Lazy = Lazy::new(c"pthread_cond_destroy", Some(c"GLIBC_2.3.2"));
+lazy! {
+    static WAIT = c"pthread_cond_wait", Some(c"GLIBC_2.3.2");
+    static TIMED_WAIT = c"pthread_cond_timedwait", Some(c"GLIBC_2.3.2");
+    static CLOCK_WAIT = c"pthread_cond_clockwait", None;
+    static SIGNAL = c"pthread_cond_signal", Some(c"GLIBC_2.3.2");
+    static BROADCAST = c"pthread_cond_broadcast", Some(c"GLIBC_2.3.2");
+    static INIT = c"pthread_cond_init", Some(c"GLIBC_2.3.2");
+    static DESTROY = c"pthread_cond_destroy", Some(c"GLIBC_2.3.2");
+}
 
 /// The clock of a condition variable's timed waits: a flag in glibc's layout.
 pub(crate) fn clock_of(condition: u64) -> c_int {

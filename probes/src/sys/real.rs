@@ -18,8 +18,8 @@ pub(crate) fn find(name: &CStr, version: Option<&CStr>) -> *mut c_void {
     }
 }
 
-/// A function that is looked up at its first use, or by [`find_all`]. Each is in the section
-/// `heddle_functions` of the runtime, so that [`find_all`] finds it.
+/// A function that is looked up at its first use, or by [`find_all`]. It is declared by [`lazy!`], which puts
+/// it into the section that [`find_all`] reads.
 pub(crate) struct Lazy {
     name: &'static CStr,
     version: Option<&'static CStr>,
@@ -56,31 +56,47 @@ unsafe extern "C" {
 /// Looks up all functions. A later lookup would wait for the loader's lock, which a task may hold
 /// while it waits for another one, in a destructor for example.
 pub(crate) fn find_all() {
-    // SAFETY: the section holds functions of this type and nothing else; all of them have its
-    // alignment, so there are no gaps.
-    unsafe {
-        let mut next = (&raw const __start_heddle_functions).cast::<Lazy>();
-        let end = (&raw const __stop_heddle_functions).cast::<Lazy>();
-        while next < end {
-            let Lazy { name, version, found } = &*next;
-            if found.load(Relaxed).is_null() {
-                found.store(find(name, *version), Relaxed);
-            }
-            next = next.add(1);
+    let start = (&raw const __start_heddle_functions).cast::<Lazy>();
+    let end = (&raw const __stop_heddle_functions).cast::<Lazy>();
+    let bytes = end.addr() - start.addr();
+    if !bytes.is_multiple_of(size_of::<Lazy>()) {
+        crate::sys::channel::fail(&format!(
+            "the runtime's list of libc functions was damaged by its compiler ({bytes} bytes, {} each): \
+             report this with the output of `heddle doctor`",
+            size_of::<Lazy>()
+        ));
+    }
+    // SAFETY: the section holds functions of this type and nothing else ([`lazy!`] declares all of them); they
+    // have its alignment, so there are no gaps.
+    for function in unsafe { std::slice::from_raw_parts(start, bytes / size_of::<Lazy>()) } {
+        if function.found.load(Relaxed).is_null() {
+            function.found.store(find(function.name, function.version), Relaxed);
         }
     }
 }
 
+/// `lazy! { static NAME = c"name", version; }`: declares a [`Lazy`] function.
+///
+/// `used` keeps the optimiser from splitting a function whose uses it has all seen into its fields: these
+/// would be gaps in the section.
+macro_rules! lazy {
+    ($(static $variable:ident = $name:expr, $version:expr;)*) => {$(
+        #[used]
+        #[unsafe(link_section = "heddle_functions")]
+        static $variable: $crate::sys::real::Lazy = $crate::sys::real::Lazy::new($name, $version);
+    )*};
+}
+pub(crate) use lazy;
+
 /// `real!(name(args) as fn(types) -> ret)`: calls the real function.
 macro_rules! real {
     ($name:ident($($arg:expr),* $(,)?) as fn($($type:ty),* $(,)?) -> $ret:ty) => {{
-        #[unsafe(link_section = "heddle_functions")]
-        static REAL: $crate::sys::real::Lazy = $crate::sys::real::Lazy::new(
-            // SAFETY: `concat!` appends a zero byte, and names contain none.
-            unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(
-                concat!(stringify!($name), "\0").as_bytes()) },
-            None,
-        );
+        $crate::sys::real::lazy! {
+            static REAL =
+                // SAFETY: `concat!` appends a zero byte, and names contain none.
+                unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(
+                    concat!(stringify!($name), "\0").as_bytes()) }, None;
+        }
         // SAFETY: the C library's function of that name has that type, and is called with the
         // arguments that the program gave, or that its contract allows.
         #[allow(unused_unsafe, reason = "some callers are in an unsafe block already")]
