@@ -11,6 +11,7 @@
 //! conflict here is not reported as a race, and for happens-before it counts as an atomic access: a
 //! task that reads the value acquires what its writer did before.
 
+mod bounded_spin;
 pub(crate) mod branch_targets;
 pub(crate) mod bulk;
 pub(crate) mod bulk_functions;
@@ -43,6 +44,7 @@ pub(crate) mod private_list;
 pub(crate) mod probe_hit;
 mod scan;
 mod sockets;
+mod spin_reads;
 mod strings;
 pub(crate) mod stub;
 mod targets;
@@ -59,6 +61,7 @@ use crate::instrument::binary::probe_hit::{heddle_probe, heddle_probe_seen};
 pub(crate) use crate::instrument::binary::probe_hit::{may_serve, on_breakpoint, original};
 
 use crate::detect::access::{POINTS, note_gap};
+use crate::instrument::binary::bounded_spin::BoundedSpin;
 use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::catalogue::Lasting;
 use crate::instrument::binary::decode::Function;
@@ -70,6 +73,7 @@ use crate::instrument::binary::stub::heddle_probe_stub;
 use crate::instrument::binary::trampoline::Moved;
 use crate::sys::raw;
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::InstrumentationGap;
@@ -101,6 +105,8 @@ struct Probe {
     bulk: Bulk,
     string: bool,
     stack: bool,
+    /// The loop that counts its reads, as an index plus one; 0 for none.
+    spin: u32,
     /// Whether it is a breakpoint, as opposed to a jump.
     breakpoint: Cell<bool>,
     /// Whether it is the site of a predicate, and whether its accesses are also observed.
@@ -135,6 +141,7 @@ struct Patch {
 struct Probes {
     /// Ascending by address.
     probes: PrivateList<Probe>,
+    spins: PrivateList<BoundedSpin>,
     functions: PrivateList<Function>,
     /// Branch targets, ascending.
     targets: PrivateList<u64>,
@@ -169,6 +176,7 @@ struct Probes {
 unsafe impl Sync for Probes {}
 static PROBES: Probes = Probes {
     probes: PrivateList::new(),
+    spins: PrivateList::new(),
     functions: PrivateList::new(),
     targets: PrivateList::new(),
     modules: [const { Module::new() }; COPIES],
@@ -245,7 +253,9 @@ pub(crate) fn prepare(observes: bool) -> bool {
     let functions: Vec<Function> = all.iter().flat_map(|code| &code.functions).copied().collect();
     let mut targets: Vec<u64> = all.iter().flat_map(|code| &code.targets).copied().collect();
     targets.sort_unstable();
+    let spins: HashMap<u64, BoundedSpin> = all.iter().flat_map(|code| code.spins.clone()).collect();
     let stored = PROBES.functions.keep(&functions)
+        && PROBES.spins.map(spins.len())
         && PROBES.targets.keep(&targets)
         && PROBES.moved.map(len * 6)
         && PROBES.patched.map(len)
@@ -297,6 +307,10 @@ pub(crate) fn prepare(observes: bool) -> bool {
             bulk: site.bulk,
             string: site.string,
             stack: site.stack,
+            spin: spins.get(&site.address).map_or(0, |&spin| {
+                PROBES.spins.push(spin);
+                PROBES.spins.all().len() as u32
+            }),
             breakpoint: Cell::new(false),
             predicate: site.predicate,
             observes: count > 0
@@ -323,6 +337,7 @@ fn is_listed(address: u64) -> bool {
 pub(crate) fn ranges() -> Vec<(u64, u64)> {
     let lists = [
         PROBES.probes.range(),
+        PROBES.spins.range(),
         PROBES.functions.range(),
         PROBES.targets.range(),
         PROBES.moved.range(),

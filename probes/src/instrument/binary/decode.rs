@@ -5,6 +5,7 @@
 //! be decoded, or one of its branches leads into the middle of an instruction: only code that was
 //! decoded with certainty is patched.
 
+use crate::instrument::binary::bounded_spin::{self, BoundedSpin};
 use crate::instrument::binary::branch_targets::{Named, landings};
 use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::calls::Calls;
@@ -65,6 +66,8 @@ pub(super) struct Function {
 pub(super) struct Code {
     /// Ascending by address.
     pub(super) sites: Vec<Site>,
+    /// The loops that count their reads, by the address of the read.
+    pub(super) spins: Vec<(u64, BoundedSpin)>,
     /// The range of the code, in whole pages.
     pub(super) text: (u64, u64),
     /// The decoded functions, ascending.
@@ -138,6 +141,7 @@ pub(super) fn program(
             module(image, catalogue, modules, if is_full { Some(&only) } else { wanted });
         if is_full {
             code.sites.clear();
+            code.spins.clear();
             (code.bytes, code.covered, code.unseen) = (0, 0, 0);
         }
         here.iter().for_each(|&at| code.add_predicate(image, at));
@@ -234,6 +238,7 @@ fn module(
         code.covered += end - start;
         thread_pointer |= decoded.thread_pointer;
         code.sites.extend(decoded.sites);
+        code.spins.extend(decoded.spins);
         let landings = match lands {
             Lands::Nowhere => Some(Vec::new()),
             Lands::By(table) => landings(image, table, start),
@@ -311,6 +316,7 @@ impl Families {
 /// The contents of a function.
 struct Decoded {
     sites: Vec<Site>,
+    spins: Vec<(u64, BoundedSpin)>,
     /// Its branch targets, inside and outside.
     branches: Vec<u64>,
     /// Whether it has indirect jumps.
@@ -359,6 +365,7 @@ fn function(
     let (mut starts, mut branches) = (HashSet::new(), Vec::new());
     let (mut sites, mut framed, mut jumps, mut labels) = (Vec::new(), false, false, false);
     let mut thread_pointer = false;
+    let mut instructions = Vec::new();
     let links = is_linkage_table(bytes);
     // The register that the last instruction added to, as code does before it jumps by a table.
     let mut sum = Register::None;
@@ -392,10 +399,14 @@ fn function(
             Mnemonic::Add => instruction.op0_register(),
             _ => Register::None,
         };
+        instructions.push(instruction);
     }
     let within = branches.iter().filter(|target| (start..end).contains(target));
     let meets = within.into_iter().all(|target| starts.contains(target));
-    meets.then_some(Decoded { sites, branches, jumps, thread_pointer, labels })
+    meets.then(|| {
+        let spins = bounded_spin::find(&instructions);
+        Decoded { sites, spins, branches, jumps, thread_pointer, labels }
+    })
 }
 
 /// The entry of a function of a system library that cannot be decoded: reaching it is reported as a call of

@@ -12,7 +12,7 @@ use crate::detect::access::note_gap;
 use crate::detect::learned_points;
 use crate::instrument::binary::placement::{put_back, write_again};
 use crate::instrument::binary::{
-    PROBES, Patch, Probe, are_any, are_there, calls, image, paths, targets,
+    PROBES, Patch, Probe, are_any, are_there, calls, image, paths, spin_reads, targets,
 };
 use crate::schedule::stall;
 use crate::state::end::End;
@@ -122,6 +122,7 @@ pub(crate) fn keep() {
 
 /// An execution that has begun continues where `saved` was the state.
 pub(crate) fn restore(saved: &Saved) {
+    spin_reads::forget();
     PROBES.hits.set(saved.hits);
     PROBES.hits_alone.set(saved.hits_alone);
     PROBES.stops.set(saved.stops);

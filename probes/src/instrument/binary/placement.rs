@@ -6,6 +6,7 @@ use crate::instrument::binary::calls;
 use crate::instrument::binary::decode::Function;
 use crate::instrument::binary::jump_plan::{self, Step};
 use crate::instrument::binary::module::Module;
+use crate::instrument::binary::spin_reads;
 use crate::instrument::binary::targets;
 use crate::instrument::binary::trampoline::{self, Area, Copied};
 use crate::instrument::binary::{PROBES, Patch, Probe, patch};
@@ -33,6 +34,7 @@ pub(crate) fn refresh(wanted: Wanted, known: usize) {
     }
     targets::begin();
     calls::begin();
+    spin_reads::forget();
     PROBES.hits.set(0);
     PROBES.hits_alone.set(0);
     PROBES.absent_alone.set(false);

@@ -13,6 +13,7 @@ use crate::instrument::binary::hidden_state;
 use crate::instrument::binary::lanes;
 use crate::instrument::binary::monitored::{plain, synchronise};
 use crate::instrument::binary::operand::{LOWEST, Measure, NONE, Operand, Search, Target, When};
+use crate::instrument::binary::spin_reads;
 use crate::instrument::binary::stub::{
     BELOW, Registers, heddle_probe_back, heddle_probe_stub, heddle_return,
 };
@@ -110,7 +111,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     if is_alone() && !probe.has_lasting_effects(registers) {
         return if hot_probes::is_too_frequent_alone() { 0 } else { probe.copy.get() };
     }
-    if is_reported_call {
+    if is_reported_call || spin_reads::is_repeated(probe.spin, registers) {
         return probe.copy.get();
     }
     let hits = PROBES.hits.get() + 1;
@@ -307,6 +308,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
         }
     }
     task.probed.set(0);
+    spin_reads::note(probe.spin, registers);
     hidden_state::begun();
     probe.copy.get()
 }
