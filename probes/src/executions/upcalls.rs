@@ -5,6 +5,7 @@ use crate::detect::access;
 use crate::executions::own_memory;
 use crate::instrument::{binary, freed_memory, reuse};
 use crate::kernel::{alerts, outside, pass, signal_delivery};
+use crate::primitives::futex;
 use crate::schedule::interrupt::{self, Due};
 use crate::state::end::End;
 use crate::state::task::Gate;
@@ -66,6 +67,10 @@ impl Upcalls for Runtime {
             Due::Spins => return false,
         }
         true
+    }
+
+    fn wait_for_mutex(&self, address: u64, site: u64) {
+        futex::wait_for_mutex(address, site);
     }
 
     fn deliver_outside(&self) {

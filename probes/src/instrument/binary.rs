@@ -42,11 +42,13 @@ pub(crate) mod placement;
 mod printed;
 pub(crate) mod private_list;
 pub(crate) mod probe_hit;
+mod rust_library;
 mod scan;
 mod sockets;
 mod spin_reads;
 mod strings;
 pub(crate) mod stub;
+mod symbols;
 mod targets;
 mod tokens;
 pub(crate) mod trampoline;
@@ -112,6 +114,8 @@ struct Probe {
     /// Whether it is the site of a predicate, and whether its accesses are also observed.
     predicate: bool,
     observes: bool,
+    /// Whether it is the entry of a function that waits for a mutex.
+    locks: bool,
     /// Whether its instruction is known to have conflicted.
     known: Cell<bool>,
     counts: hot_probes::Counts,
@@ -313,7 +317,9 @@ pub(crate) fn prepare(observes: bool) -> bool {
             }),
             breakpoint: Cell::new(false),
             predicate: site.predicate,
+            locks: site.locks,
             observes: count > 0
+                || site.locks
                 || site.unknown_call != 0
                 || site.target != Target::Fixed
                 || site.lasting.is_some(),

@@ -12,6 +12,7 @@ use crate::instrument::binary::calls::Calls;
 use crate::instrument::binary::catalogue::{Catalogue, Lasting};
 use crate::instrument::binary::image::{Image, Instrumentation, Lands, Listed};
 use crate::instrument::binary::operand::{Measure, NONE, Operand, Search, Target, When};
+use crate::instrument::binary::rust_library::{self, Known};
 use crate::instrument::binary::vector_operand::{self, displacement, general};
 use iced_x86::{
     Code as Instructions, Decoder, DecoderOptions, FlowControl, Instruction,
@@ -50,6 +51,8 @@ pub(super) struct Site {
     pub(super) stack: bool,
     /// Whether it is the site of a predicate.
     pub(super) predicate: bool,
+    /// Whether it is the entry of a function that waits for a mutex, which the runtime takes in its place.
+    pub(super) locks: bool,
 }
 
 /// A decoded function.
@@ -151,6 +154,31 @@ pub(super) fn program(
 }
 
 impl Code {
+    /// Adds a function that waits for a mutex, and whose accesses are at `sites`.
+    fn add_lock(&mut self, image: &Image, start: u64, sites: Vec<Site>) {
+        let bytes = image.bytes(start).unwrap_or_default();
+        let entry = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE).decode();
+        let lock = Site {
+            address: start,
+            behind: entry.next_ip(),
+            operands: Vec::new(),
+            unknown_call: 0,
+            atomic: false,
+            jumps: true,
+            lasting: None,
+            target: Target::Fixed,
+            repeats: false,
+            search: Search::None,
+            bulk: Bulk::None,
+            string: false,
+            stack: false,
+            predicate: false,
+            locks: true,
+        };
+        self.sites.push(lock);
+        self.sites.extend(sites.into_iter().filter(|site| site.address != start));
+    }
+
     /// Adds the site of a predicate, unless it is in no decoded function.
     fn add_predicate(&mut self, image: &Image, address: u64) {
         let at = match self.sites.binary_search_by_key(&address, |site| site.address) {
@@ -182,6 +210,7 @@ impl Code {
             jumps: is_jump(&instruction),
             lasting: None,
             predicate: true,
+            locks: false,
         };
         self.sites.insert(at, site);
     }
@@ -206,6 +235,7 @@ fn module(
     // In a system library code counts when it is entered.
     code.bytes = if image.is_own() { image.unlisted(text, &functions) } else { 0 };
     let (mut families, mut named) = (Families::default(), Named::default());
+    let known = rust_library::functions(image);
     // The rest of a module that was decoded in part may read it.
     let mut thread_pointer = wanted.is_some();
     for listed in &functions {
@@ -216,7 +246,8 @@ fn module(
                 .get(wanted.partition_point(|&behind| behind <= start))
                 .is_some_and(|&at| at <= end)
         };
-        if !wanted.is_none_or(within) {
+        let locks = known.get(&start) == Some(&Known::LocksMutex);
+        if !locks && !wanted.is_none_or(within) {
             // The function was decoded when its sites were learned.
             code.covered += end - start;
             continue;
@@ -237,8 +268,14 @@ fn module(
         };
         code.covered += end - start;
         thread_pointer |= decoded.thread_pointer;
-        code.sites.extend(decoded.sites);
-        code.spins.extend(decoded.spins);
+        match known.get(&start) {
+            Some(Known::Unobserved) => {}
+            Some(Known::LocksMutex) => code.add_lock(image, start, decoded.sites),
+            None => {
+                code.sites.extend(decoded.sites);
+                code.spins.extend(decoded.spins);
+            }
+        }
         let landings = match lands {
             Lands::Nowhere => Some(Vec::new()),
             Lands::By(table) => landings(image, table, start),
@@ -431,6 +468,7 @@ fn entered(image: &Image, calls: &Calls<'_>, start: u64, bytes: &[u8]) -> Option
         string: false,
         stack: false,
         predicate: false,
+        locks: false,
     })
 }
 
@@ -452,6 +490,7 @@ fn call(image: &Image, calls: &Calls<'_>, instruction: &Instruction) -> Option<S
         string: false,
         stack: false,
         predicate: false,
+        locks: false,
     })
 }
 
@@ -530,6 +569,7 @@ fn site(
         string: instruction.is_string_instruction(),
         stack,
         predicate: false,
+        locks: false,
     })
 }
 

@@ -2,12 +2,12 @@
 //! function begins and ends.
 
 use crate::instrument::binary::paths;
+use crate::instrument::binary::symbols::Sections;
 use gimli::{BaseAddresses, EhFrame, EhFrameHdr, LittleEndian, UnwindSection};
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use std::ffi::{CStr, c_void};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Directories of system libraries, which are not the program's own.
@@ -149,6 +149,11 @@ impl Image {
     /// The address to which the addresses in its file are relative.
     pub(super) fn base(&self) -> u64 {
         self.base
+    }
+
+    /// The path of its file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The name of its file, without the directory.
@@ -344,25 +349,9 @@ impl Image {
 
     /// The range of the `.text` section, if the file still has section headers.
     fn section(&self) -> Option<(u64, u64)> {
-        let file = File::open(&self.path).ok()?;
-        let mut header = [0; 64];
-        file.read_exact_at(&mut header, 0).ok()?;
-        let word = |bytes: &[u8], at: usize| {
-            bytes.get(at..at + 8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or([0; 8])))
-        };
-        let half = |at: usize| u64::from(u16::from_le_bytes([header[at], header[at + 1]]));
-        let (table, count, names) = (word(&header, 40)?, half(60), half(62));
-        let mut sections = vec![0; usize::try_from(count * 64).ok()?];
-        file.read_exact_at(&mut sections, table).ok()?;
-        let sections: Vec<&[u8]> = sections.chunks_exact(64).collect();
-        let strings = word(sections.get(names as usize)?, 24)?;
-        sections.iter().find_map(|section| {
-            let name = u32::from_le_bytes(section[..4].try_into().ok()?);
-            let mut text = [0; 6];
-            file.read_exact_at(&mut text, strings + u64::from(name)).ok()?;
-            let start = self.base + word(section, 16)?;
-            (&text == b".text\0").then_some((start, start + word(section, 32)?))
-        })
+        let (address, size) = Sections::of(File::open(&self.path).ok()?)?.range(b".text\0")?;
+        let start = self.base + address;
+        Some((start, start + size))
     }
 
     /// The first function that runs at the program's end, which is the compiler's own code.

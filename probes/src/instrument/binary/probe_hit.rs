@@ -24,6 +24,7 @@ use crate::instrument::reuse;
 use crate::schedule::access_points::arrive;
 use crate::schedule::busy_loops::no_step;
 use crate::schedule::predicates;
+use crate::state::upcalls;
 use crate::state::world::world;
 use crate::sys::stops;
 use crate::sys::vector_state::VectorState;
@@ -39,6 +40,9 @@ const BEATS: u64 = 1 << 15;
 /// How many accesses a hit of a probe counts for when a task is suspected of waiting, as it takes
 /// that much longer. The probe must not be removed before.
 const COST: u32 = 16;
+
+/// The register of a function's first argument.
+const RDI: u8 = 7;
 
 /// The longest access, in bytes, for which the fast path is tried.
 const LONGEST: u64 = 64;
@@ -110,6 +114,9 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     }
     if is_alone() && !probe.has_lasting_effects(registers) {
         return if hot_probes::is_too_frequent_alone() { 0 } else { probe.copy.get() };
+    }
+    if probe.locks {
+        return 0;
     }
     if is_reported_call || spin_reads::is_repeated(probe.spin, registers) {
         return probe.copy.get();
@@ -255,6 +262,11 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     // The copy is on the task's stack while it is parked, where nothing may differ between two
     // iterations of a loop (`crate::schedule::stall`).
     let probe = Probe { counts: hot_probes::Counts::default(), ..probe.clone() };
+    if probe.locks {
+        world().task().probed.set(&raw const *registers as u64);
+        lock_mutex(&probe, registers.general[usize::from(RDI)]);
+        return continue_behind(&probe, registers, bulk::Done::Call);
+    }
     if probe.unknown_call != 0 && probe.has_unknown_effects(registers) {
         calls::report(probe.unknown_call, probe.behind);
     } else if probe.count == 0 && probe.target == Target::Fixed {
@@ -311,6 +323,14 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     spin_reads::note(probe.spin, registers);
     hidden_state::begun();
     probe.copy.get()
+}
+
+/// Takes the mutex of Rust's standard library at an address, in place of the function at the probe.
+fn lock_mutex(probe: &Probe, address: u64) {
+    let (size, site) = (4, probe.behind);
+    look(&Access { address, size, writes: true, atomic: true, proven: false, site });
+    upcalls::get().wait_for_mutex(address, site);
+    synchronise(address, size, true, true, true);
 }
 
 /// Whether an operand of a call comes before what is made in pieces: state of the library.
