@@ -4,11 +4,15 @@
 #[path = "../../src/instrument/binary/bounded_spin.rs"]
 mod bounded_spin;
 
-use bounded_spin::find;
+use bounded_spin::BoundedSpin;
 use iced_x86::code_asm::*;
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 
 const START: u64 = 0x1000;
+
+fn find(function: &[Instruction]) -> Vec<(u64, BoundedSpin)> {
+    bounded_spin::find(function, false)
+}
 
 /// A function, given by what appends its instructions.
 fn function(
@@ -67,8 +71,19 @@ fn a_count_that_is_used_behind_the_loop_matters() {
     // Passed to a function, or returned.
     assert!(find(&spin(|code| code.call(r15).and_then(|()| code.ret()))).is_empty());
     assert!(find(&spin(|code| code.jmp(0x5000))).is_empty());
-    // Only a part of it is replaced.
-    assert!(find(&spin(|code| code.mov(cl, 1).and_then(|()| code.ret()))).is_empty());
+    // Only a part of it is replaced, and the whole is used.
+    let in_part = |uses: bool| {
+        spin(|code| {
+            code.sete(cl)?;
+            code.or(al, cl)?;
+            if uses {
+                code.add(eax, ecx)?;
+            }
+            code.ret()
+        })
+    };
+    assert!(find(&in_part(true)).is_empty());
+    assert_eq!(find(&in_part(false)).len(), 1);
     let replaced = |code: &mut CodeAssembler| {
         code.xor(ecx, ecx)?;
         code.call(r15)?;
@@ -124,6 +139,7 @@ fn two_registers(returns_garbage: bool) -> Vec<Instruction> {
 #[test]
 fn a_second_return_register_may_be_a_result() {
     assert!(find(&two_registers(false)).is_empty());
+    assert_eq!(bounded_spin::find(&two_registers(false), true).len(), 1);
     let found = find(&two_registers(true));
     let [(_, spin)] = found[..] else { panic!("{found:?}") };
     let at = |count: u64, next: u64| {

@@ -57,6 +57,18 @@ pub(super) struct Image {
 }
 
 impl Image {
+    /// The first functions have the symbols of functions that are explored in separate ways.
+    pub(super) fn functions_named<T>(&self, wanted: impl Fn(&[u8]) -> Option<T>) -> Vec<(u64, T)> {
+        let symbols = [
+            "std3std3sys4sync5mutex5futex5Mutex14lock_contended",
+            "std3std3sys4sync6rwlock5futex6RwLock14read_contended",
+            "std3std3sys3pal4unix14stack_overflow",
+        ];
+        let listed = self.functions((CODE, CODE + self.code.len() as u64)).unwrap_or_default();
+        let named = listed.iter().zip(symbols);
+        named.filter_map(|(one, symbol)| Some((one.start, wanted(symbol.as_bytes())?))).collect()
+    }
+
     pub(super) fn all() -> Vec<Image> {
         let (code, data) = INPUT.with_borrow(Clone::clone);
         vec![Image { code, data }]

@@ -1,6 +1,9 @@
 //! The decoder over a module made of a fuzzer's input ([`image`]).
 
 #[allow(dead_code, reason = "the runtime uses the rest")]
+#[path = "../../../../probes/src/instrument/binary/bounded_spin.rs"]
+mod bounded_spin;
+#[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/branch_targets.rs"]
 mod branch_targets;
 #[allow(dead_code, reason = "the runtime uses the rest")]
@@ -20,6 +23,8 @@ mod library_states;
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/operand.rs"]
 mod operand;
+#[path = "../../../../probes/src/instrument/binary/rust_library.rs"]
+mod rust_library;
 #[path = "../../../../probes/src/instrument/binary/vector_operand.rs"]
 mod vector_operand;
 

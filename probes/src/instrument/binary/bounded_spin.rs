@@ -26,9 +26,11 @@ const MOST_FOLLOWED: usize = 4096;
 const RAX: u8 = 0;
 const RDX: u8 = 2;
 const RSP: u8 = 4;
-/// The registers that a call may read: rdi, rsi, rdx, rcx, r8, r9, and r10 (the static chain, and the fourth
-/// argument of a system call), and rax (the number of vector registers, or of the system call).
-const ARGUMENTS: u16 = 1 << 7 | 1 << 6 | 1 << RDX | 1 << 1 | 7 << 8 | 1 << RAX;
+/// The registers in which a call may pass a count: rdi, rsi, rdx, rcx, r8 and r9. Two others have a special
+/// meaning for some functions (rax, r10), and are set for each call of those.
+const ARGUMENTS: u16 = 1 << 7 | 1 << 6 | 1 << RDX | 1 << 1 | 3 << 8;
+/// The registers that a system call may read.
+const SYSTEM_ARGUMENTS: u16 = 1 << RAX | 1 << 7 | 1 << 6 | 1 << RDX | 7 << 8;
 /// rbx, rsp, rbp, r12 to r15.
 const PRESERVED: u16 = 1 << 3 | 1 << RSP | 1 << 5 | 0xf << 12;
 
@@ -79,8 +81,10 @@ impl BoundedSpin {
     }
 }
 
-/// The loops of a function, each with the address of its read.
-pub(crate) fn find(function: &[Instruction]) -> Vec<(u64, BoundedSpin)> {
+/// The loops of a function, each with the address of its read. `is_void`: whether the function is known to return
+/// nothing.
+pub(crate) fn find(function: &[Instruction], is_void: bool) -> Vec<(u64, BoundedSpin)> {
+    let behind = Behind { function, is_void };
     let mut found = Vec::new();
     for (last, branch) in function.iter().enumerate() {
         let is_branch = matches!(
@@ -92,7 +96,7 @@ pub(crate) fn find(function: &[Instruction]) -> Vec<(u64, BoundedSpin)> {
         }
         let Some(first) = position(function, branch.near_branch_target()) else { continue };
         if last - first < LONGEST
-            && let Some(one) = in_loop(function, first, last)
+            && let Some(one) = in_loop(&behind, first, last)
         {
             found.push(one);
         }
@@ -137,8 +141,8 @@ struct Iteration {
 }
 
 /// The loop between two instructions, the last of which branches back to the first.
-fn in_loop(function: &[Instruction], first: usize, last: usize) -> Option<(u64, BoundedSpin)> {
-    let body = &function[first..=last];
+fn in_loop(behind: &Behind<'_>, first: usize, last: usize) -> Option<(u64, BoundedSpin)> {
+    let body = &behind.function[first..=last];
     let mut factory = InstructionInfoFactory::new();
     let mut reads = body.iter().enumerate().filter(|(_, one)| accesses_memory(&mut factory, one));
     let (at, read) = reads.next().filter(|_| body.iter().all(is_simple))?;
@@ -186,7 +190,6 @@ fn in_loop(function: &[Instruction], first: usize, last: usize) -> Option<(u64, 
         }
     }
     let spin = now.changes(written)?;
-    let behind = Behind::new(function);
     exits.iter().all(|&(to, counted)| behind.is_unused(to, counted)).then(|| (read.ip(), spin))
 }
 
@@ -276,46 +279,86 @@ impl Iteration {
     }
 }
 
+/// Sets of the lowest bytes of registers (the low 16 bits) and of their other bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Parts(u32);
+
+impl Parts {
+    fn of(registers: u16) -> Parts {
+        Parts(u32::from(registers) << 16 | u32::from(registers))
+    }
+
+    fn any(self, registers: u16) -> bool {
+        self.0 & Parts::of(registers).0 != 0
+    }
+
+    /// What an instruction may read, and what it certainly overwrites.
+    fn used(factory: &mut InstructionInfoFactory, one: &Instruction) -> (Parts, Parts) {
+        let (mut read, mut written) = (0, 0);
+        for used in factory.info(one).used_registers() {
+            let register = used.register();
+            let Some(number) = number(register) else { continue };
+            let all = Parts::of(1 << number).0;
+            let is_second =
+                matches!(register, Register::AH | Register::BH | Register::CH | Register::DH);
+            let (lowest, others) = (all & 0xffff, all & !0xffff);
+            if !matches!(used.access(), OpAccess::Write | OpAccess::CondWrite) {
+                read |= match register.size() {
+                    1 if is_second => others,
+                    1 => lowest,
+                    _ => all,
+                };
+            }
+            if matches!(used.access(), OpAccess::Write | OpAccess::ReadWrite) {
+                written |= match register.size() {
+                    1 if is_second => 0,
+                    1 | 2 => lowest,
+                    _ => all,
+                };
+            }
+        }
+        (Parts(read), Parts(written))
+    }
+}
+
 /// What the code behind a loop does with registers.
 struct Behind<'code> {
     function: &'code [Instruction],
+    is_void: bool,
 }
 
 impl Behind<'_> {
-    fn new(function: &[Instruction]) -> Behind<'_> {
-        Behind { function }
-    }
-
     /// Whether none of these registers is read on any way from an address, before it is written.
     fn is_unused(&self, start: u64, registers: u16) -> bool {
         let mut factory = InstructionInfoFactory::new();
-        let mut seen: HashMap<usize, u16> = HashMap::new();
-        let mut ahead = vec![(start, registers)];
+        let mut seen: HashMap<usize, Parts> = HashMap::new();
+        let mut ahead = vec![(start, Parts::of(registers))];
         let mut returns_second = None;
-        while let Some((address, registers)) = ahead.pop() {
-            if registers == 0 {
+        while let Some((address, parts)) = ahead.pop() {
+            if parts == Parts(0) {
                 continue;
             }
             let Some(at) = position(self.function, address) else {
                 // Another function continues here, or the function's other part.
-                if registers & (ARGUMENTS | PRESERVED) != 0 {
+                if parts.any(ARGUMENTS | PRESERVED) {
                     return false;
                 }
                 continue;
             };
             let known = seen.entry(at).or_default();
-            if registers & !*known == 0 {
+            if parts.0 & !known.0 == 0 {
                 continue;
             }
-            *known |= registers;
+            known.0 |= parts.0;
             if seen.len() > MOST_FOLLOWED {
                 return false;
             }
             let one = &self.function[at];
-            if inputs(&mut factory, one) & registers != 0 {
+            let (read, overwritten) = Parts::used(&mut factory, one);
+            if read.0 & parts.0 != 0 {
                 return false;
             }
-            let left = registers & !overwritten(&mut factory, one);
+            let left = Parts(parts.0 & !overwritten.0);
             match one.flow_control() {
                 FlowControl::Next => ahead.push((one.next_ip(), left)),
                 FlowControl::UnconditionalBranch => ahead.push((one.near_branch_target(), left)),
@@ -324,17 +367,21 @@ impl Behind<'_> {
                     ahead.push((one.next_ip(), left));
                 }
                 FlowControl::Call | FlowControl::IndirectCall => {
-                    if left & ARGUMENTS != 0 {
+                    let is_system = one.mnemonic() == Mnemonic::Syscall;
+                    if left.any(if is_system { SYSTEM_ARGUMENTS } else { ARGUMENTS }) {
                         return false;
                     }
-                    ahead.push((one.next_ip(), left & PRESERVED));
+                    ahead.push((one.next_ip(), Parts(left.0 & Parts::of(PRESERVED).0)));
                 }
                 FlowControl::Return => {
-                    if left & (PRESERVED | 1 << RAX) != 0 {
+                    if left.any(PRESERVED) || left.any(1 << RAX) && !self.is_void {
                         return false;
                     }
                     let returns = || self.returns_second(&mut InstructionInfoFactory::new());
-                    if left & 1 << RDX != 0 && *returns_second.get_or_insert_with(returns) {
+                    if left.any(1 << RDX)
+                        && !self.is_void
+                        && *returns_second.get_or_insert_with(returns)
+                    {
                         return false;
                     }
                 }
@@ -481,13 +528,6 @@ fn outputs(factory: &mut InstructionInfoFactory, one: &Instruction) -> u16 {
             access,
             OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
         )
-    })
-}
-
-/// The general registers whose whole value an instruction replaces.
-fn overwritten(factory: &mut InstructionInfoFactory, one: &Instruction) -> u16 {
-    used(factory, one, |access, register| {
-        matches!(access, OpAccess::Write | OpAccess::ReadWrite) && register.size() >= 4
     })
 }
 

@@ -253,8 +253,9 @@ fn module(
             continue;
         }
         let bytes = image.bytes(start).and_then(|bytes| bytes.get(..(end - start) as usize));
+        let is_void = known.get(&start) == Some(&Known::IsVoid);
         let decoded = bytes.and_then(|bytes| {
-            function(image, &mut factory, &calls, &mut named, text, start, bytes)
+            function(image, &mut factory, &calls, &mut named, (text, is_void), start, bytes)
         });
         let Some(decoded) = decoded else {
             if let Some(site) = bytes.and_then(|bytes| entered(image, &calls, start, bytes)) {
@@ -271,7 +272,7 @@ fn module(
         match known.get(&start) {
             Some(Known::Unobserved) => {}
             Some(Known::LocksMutex) => code.add_lock(image, start, decoded.sites),
-            None => {
+            Some(Known::IsVoid) | None => {
                 code.sites.extend(decoded.sites);
                 code.spins.extend(decoded.spins);
             }
@@ -393,7 +394,7 @@ fn function(
     factory: &mut InstructionInfoFactory,
     calls: &Calls<'_>,
     named: &mut Named,
-    text: (u64, u64),
+    (text, is_void): ((u64, u64), bool),
     start: u64,
     bytes: &[u8],
 ) -> Option<Decoded> {
@@ -441,7 +442,7 @@ fn function(
     let within = branches.iter().filter(|target| (start..end).contains(target));
     let meets = within.into_iter().all(|target| starts.contains(target));
     meets.then(|| {
-        let spins = bounded_spin::find(&instructions);
+        let spins = bounded_spin::find(&instructions, is_void);
         Decoded { sites, spins, branches, jumps, thread_pointer, labels }
     })
 }

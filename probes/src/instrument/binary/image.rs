@@ -151,11 +151,6 @@ impl Image {
         self.base
     }
 
-    /// The path of its file.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The name of its file, without the directory.
     pub(super) fn file_name(&self) -> String {
         self.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
@@ -352,6 +347,13 @@ impl Image {
         let (address, size) = Sections::of(File::open(&self.path).ok()?)?.range(b".text\0")?;
         let start = self.base + address;
         Some((start, start + size))
+    }
+
+    /// The addresses of the functions whose symbols are wanted, each with what `wanted` says of it.
+    pub(super) fn functions_named<T>(&self, wanted: impl Fn(&[u8]) -> Option<T>) -> Vec<(u64, T)> {
+        let sections = File::open(&self.path).ok().and_then(Sections::of);
+        let found = sections.and_then(|sections| sections.functions(wanted)).unwrap_or_default();
+        found.into_iter().map(|(address, found)| (self.base + address, found)).collect()
     }
 
     /// The first function that runs at the program's end, which is the compiler's own code.

@@ -14,6 +14,8 @@ pub(super) enum Known {
     Unobserved,
     /// It takes a lock that another thread held: the runtime does that in its place.
     LocksMutex,
+    /// It returns nothing, which its instructions do not say.
+    IsVoid,
 }
 
 /// The functions, by what their symbols contain in both manglings.
@@ -24,10 +26,12 @@ pub(super) enum Known {
 ///
 /// `lock_contended` reads the mutex a hundred times before it sleeps. How often it read, and whether it sleeps
 /// before it takes the mutex, is nothing that a program can see.
-const FUNCTIONS: [([&str; 2], Known); 3] = [
+const FUNCTIONS: [([&str; 2], Known); 5] = [
     (["3std3sys", "14stack_overflow"], Known::Unobserved),
     (["3std3sys12thread_local", "5guard3key6enable"], Known::Unobserved),
     (["3std3sys4sync5mutex5futex", "5Mutex14lock_contended"], Known::LocksMutex),
+    (["3std3sys4sync6rwlock5futex", "6RwLock14read_contended"], Known::IsVoid),
+    (["3std3sys4sync6rwlock5futex", "6RwLock15write_contended"], Known::IsVoid),
 ];
 
 /// The functions of a module that are not explored like all others, by their addresses.

@@ -1,6 +1,5 @@
 //! The symbols of a module's own functions, in its file: the loader does not map them.
 
-use crate::instrument::binary::image::Image;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -49,6 +48,24 @@ impl Sections {
         Some((word(section, 16)?, word(section, 32)?))
     }
 
+    /// The addresses of the functions whose symbols are wanted, each with what `wanted` says of it; none if the
+    /// file has no symbols.
+    pub(super) fn functions<T>(
+        &self,
+        wanted: impl Fn(&[u8]) -> Option<T>,
+    ) -> Option<Vec<(u64, T)>> {
+        let table = self.all().find(|section| number(section, 4) == SYMBOLS)?;
+        let texts = self.all().nth(number(table, 40) as usize)?;
+        let (symbols, names) = (self.contents(table)?, self.contents(texts)?);
+        let functions = symbols.chunks_exact(ENTRY).filter(|symbol| symbol[4] & 0xf == FUNCTION);
+        let found = functions.filter_map(|symbol| {
+            let name = names.get(number(symbol, 0) as usize..)?;
+            let found = wanted(name.split(|&byte| byte == 0).next()?)?;
+            Some((word(symbol, 8)?, found))
+        });
+        Some(found.collect())
+    }
+
     fn contents(&self, section: &[u8]) -> Option<Vec<u8>> {
         let size = word(section, 32).filter(|&size| size <= MOST)?;
         let mut bytes = vec![0; size as usize];
@@ -63,26 +80,4 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
 
 fn number(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)
-}
-
-impl Image {
-    /// The addresses of the functions whose symbols are wanted, each with what `wanted` says of it; none if the
-    /// file has no symbols.
-    pub(super) fn functions_named<T>(&self, wanted: impl Fn(&[u8]) -> Option<T>) -> Vec<(u64, T)> {
-        self.named(wanted).unwrap_or_default()
-    }
-
-    fn named<T>(&self, wanted: impl Fn(&[u8]) -> Option<T>) -> Option<Vec<(u64, T)>> {
-        let sections = Sections::of(File::open(self.path()).ok()?)?;
-        let table = sections.all().find(|section| number(section, 4) == SYMBOLS)?;
-        let texts = sections.all().nth(number(table, 40) as usize)?;
-        let (symbols, names) = (sections.contents(table)?, sections.contents(texts)?);
-        let functions = symbols.chunks_exact(ENTRY).filter(|symbol| symbol[4] & 0xf == FUNCTION);
-        let found = functions.filter_map(|symbol| {
-            let name = names.get(number(symbol, 0) as usize..)?;
-            let found = wanted(name.split(|&byte| byte == 0).next()?)?;
-            Some((self.base() + word(symbol, 8)?, found))
-        });
-        Some(found.collect())
-    }
 }
