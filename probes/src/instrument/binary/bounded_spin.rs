@@ -4,7 +4,7 @@
 //! A read that leads to the next one has no effect but on the count. If the count is not used once the value
 //! lets the loop end, then the task might as well have read later: every execution of the loop is equal, but
 //! for the count, to one in which all its reads follow each other without a step of another task. So only the
-//! first read of such a loop is a scheduling point. Without that, each read is an alternative of its own, and a
+//! first read of such a loop is a scheduling point. Without that, each read is a separate alternative, and a
 //! search multiplies a hundred of them for each contended lock.
 //!
 //! This module finds such loops in the instructions of a function. It is certain about each part but one: a

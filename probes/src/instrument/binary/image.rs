@@ -349,7 +349,7 @@ impl Image {
         Some((start, start + size))
     }
 
-    /// The addresses of the functions whose symbols are wanted, each with what `wanted` says of it.
+    /// The addresses of the functions whose symbols are wanted, each with the result of `wanted`.
     pub(super) fn functions_named<T>(&self, wanted: impl Fn(&[u8]) -> Option<T>) -> Vec<(u64, T)> {
         let sections = File::open(&self.path).ok().and_then(Sections::of);
         let found = sections.and_then(|sections| sections.functions(wanted)).unwrap_or_default();

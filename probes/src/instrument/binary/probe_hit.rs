@@ -118,7 +118,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     if probe.locks {
         return 0;
     }
-    if is_reported_call || spin_reads::is_repeated(probe.spin, registers) {
+    if is_reported_call || repeats_read(probe, registers) {
         return probe.copy.get();
     }
     let hits = PROBES.hits.get() + 1;
@@ -320,9 +320,17 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
         }
     }
     task.probed.set(0);
-    spin_reads::note(probe.spin, registers);
+    if probe.spin != 0 {
+        spin_reads::note(registers.probe, &registers.general);
+    }
     hidden_state::begun();
     probe.copy.get()
+}
+
+/// Whether an access is one more read of a loop that counts them.
+fn repeats_read(probe: &Probe, registers: &Registers) -> bool {
+    let spin = (probe.spin as usize).checked_sub(1).map(|at| &PROBES.spins.all()[at]);
+    spin.is_some_and(|spin| spin_reads::is_repeated(registers.probe, spin, &registers.general))
 }
 
 /// Takes the mutex of Rust's standard library at an address, in place of the function at the probe.

@@ -1,8 +1,7 @@
 //! The reads of a loop that counts them ([`crate::instrument::binary::bounded_spin`]): only the first one is a
 //! step.
 
-use crate::instrument::binary::PROBES;
-use crate::instrument::binary::stub::Registers;
+use crate::instrument::binary::bounded_spin::BoundedSpin;
 use crate::state::world::world;
 use std::cell::Cell;
 
@@ -36,27 +35,24 @@ pub(super) fn forget() {
     LAST.probe.set(u64::MAX);
 }
 
-/// The running task reads, in loop number `spin`.
-pub(super) fn note(spin: u32, registers: &Registers) {
-    if spin == 0 {
-        return;
-    }
+/// The running task reads in such a loop, at this probe and with these registers.
+pub(super) fn note(probe: u64, registers: &[u64; 16]) {
     LAST.count.set(0);
-    set(registers);
+    set(probe, registers);
 }
 
-fn set(registers: &Registers) {
+fn set(probe: u64, registers: &[u64; 16]) {
     let world = world();
     LAST.task.set(world.current.get());
-    LAST.probe.set(registers.probe);
+    LAST.probe.set(probe);
     LAST.step.set(world.step.get());
-    LAST.registers.set(registers.general);
+    LAST.registers.set(*registers);
 }
 
-/// Whether the running task is about to repeat, in loop number `spin`, the read that it made last, and no task
-/// has made a step since.
-pub(super) fn is_repeated(spin: u32, registers: &Registers) -> bool {
-    if spin == 0 || LAST.probe.get() != registers.probe {
+/// Whether the running task is about to repeat the read of a loop that it made last, and no task has made a
+/// step since.
+pub(super) fn is_repeated(probe: u64, spin: &BoundedSpin, registers: &[u64; 16]) -> bool {
+    if LAST.probe.get() != probe {
         return false;
     }
     let world = world();
@@ -64,10 +60,10 @@ pub(super) fn is_repeated(spin: u32, registers: &Registers) -> bool {
     let is_repeated = count < MOST
         && LAST.task.get() == world.current.get()
         && LAST.step.get() == world.step.get()
-        && PROBES.spins.all()[spin as usize - 1].leads(&LAST.registers.get(), &registers.general);
+        && spin.leads(&LAST.registers.get(), registers);
     if is_repeated {
         LAST.count.set(count);
-        set(registers);
+        set(probe, registers);
     }
     is_repeated
 }

@@ -48,7 +48,7 @@ impl Sections {
         Some((word(section, 16)?, word(section, 32)?))
     }
 
-    /// The addresses of the functions whose symbols are wanted, each with what `wanted` says of it; none if the
+    /// The addresses of the functions whose symbols are wanted, each with the result of `wanted`; none if the
     /// file has no symbols.
     pub(super) fn functions<T>(
         &self,
