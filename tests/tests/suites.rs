@@ -255,7 +255,8 @@ fn rust_tests_are_searched_and_their_harness_is_not() {
     let is_error = |test: &&Value| test["test"] == "tests::lost_update_as_error";
     let error = object["tests"].as_array().expect("a list").iter().find(is_error);
     let bug = &error.expect("the test")["report"]["bugs"][0];
-    assert_eq!(bug["message"], "exit status 101: Error: \"the value is 1\"", "{bug}");
+    assert_eq!(bug["kind"], "assertion", "{bug}");
+    assert_eq!(bug["message"], "the test returned an error: \"the value is 1\"", "{bug}");
     let bug_of = |name: &str| {
         let mut all = object["tests"].as_array().expect("a list").iter();
         let test = all.find(|test| test["test"] == name).expect("the test");

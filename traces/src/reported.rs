@@ -109,14 +109,27 @@ fn boost(lines: &[&str]) -> Option<Reported> {
     Some(Reported { place, text: joined(&[text]) })
 }
 
+/// What Rust's harness prints of a test that fails without a panic.
+fn libtest(lines: &[&str]) -> Option<Reported> {
+    without_expected_panic(lines[0]).or_else(|| returned_error(lines))
+}
+
 /// `note: test did not panic as expected at src/lib.rs:7:5`: a test with `#[should_panic]`. Early versions of
 /// Rust's harness print no place.
-fn libtest(lines: &[&str]) -> Option<Reported> {
+fn without_expected_panic(line: &str) -> Option<Reported> {
     const TEXT: &str = "test did not panic as expected";
-    let rest = lines[0].strip_prefix("note: ")?.strip_prefix(TEXT)?;
+    let rest = line.strip_prefix("note: ")?.strip_prefix(TEXT)?;
     let column = rest.strip_prefix(" at ").and_then(|at| at.rsplit_once(':'));
     let place = column.and_then(|(at, _)| place(at)).unwrap_or_default();
     Some(Reported { place: place.to_owned(), text: TEXT.to_owned() })
+}
+
+/// `Error: NotFound`: a test that returned an error. The harness knows no place.
+fn returned_error(lines: &[&str]) -> Option<Reported> {
+    let first = lines[0].strip_prefix("Error: ")?;
+    let more = lines[1..].iter().take_while(|line| !line.is_empty()).copied();
+    let text: Vec<&str> = ["the test returned an error:", first].into_iter().chain(more).collect();
+    Some(Reported { place: String::new(), text: joined(&text) })
 }
 
 fn has_line(lines: &[&str], start: &str) -> bool {
@@ -191,6 +204,11 @@ mod tests {
                 "running 1 test\ntest lost - should panic ... FAILED\n\n---- lost stdout ----\nnote: test \
                  did not panic as expected at src/lib.rs:7:5\n",
                 "src/lib.rs:7: test did not panic as expected",
+            ),
+            (
+                "running 1 test\ntest lost ... FAILED\n\nfailures:\n\n---- lost stdout ----\nError: \
+                 NotFound\n\n\nfailures:\n    lost\n",
+                "the test returned an error: NotFound",
             ),
         ] {
             assert_eq!(message(output).as_deref(), Some(expected), "{output}");

@@ -69,8 +69,8 @@ impl Upcalls for Runtime {
         true
     }
 
-    fn wait_for_mutex(&self, address: u64, site: u64) {
-        futex::wait_for_mutex(address, site);
+    fn take_or_wait(&self, address: u64, site: u64) -> bool {
+        futex::take_or_wait(address, site)
     }
 
     fn deliver_outside(&self) {

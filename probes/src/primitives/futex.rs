@@ -147,28 +147,26 @@ fn wait(
     -i64::from(error)
 }
 
-/// Waits for a mutex of Rust's standard library (0 is free, 1 locked, 2 locked and perhaps awaited), and takes it.
+/// Tries to take a mutex of Rust's standard library (0 is free, 1 locked, 2 locked and perhaps awaited), as the step
+/// that the running task has just begun. If it is not free, the task sleeps until it is woken.
 ///
-/// The library's own function first reads the word many times, and it takes a free mutex and begins to sleep in
-/// separate steps; a thread that loses between them tries again. All that ends as if the thread had been
-/// later or earlier, so here it is one step.
-pub(crate) fn wait_for_mutex(address: u64, site: u64) {
+/// The library's own function first reads the word many times, and it tries to take the mutex and begins to sleep
+/// in separate steps; a thread that another one overtakes in between tries again. All that ends as if the thread
+/// had been later or earlier.
+pub(crate) fn take_or_wait(address: u64, site: u64) -> bool {
     const FREE: u32 = 0;
     const AWAITED: u32 = 2;
-    let task = world().task();
-    loop {
-        point(Operation::FutexWait, address, site, Gate::Open);
-        let before = word(address);
-        set_word(address, AWAITED);
-        if before == FREE {
-            record::value(libc::EAGAIN as u64);
-            return;
-        }
-        task.interrupts.set(Interrupted::UnlessRestarted);
-        sleep(address, libc::FUTEX_BITSET_MATCH_ANY as u32, None, true, site);
-        task.interrupts.set(Interrupted::Never);
-        task.interrupted.set(false);
+    let before = word(address);
+    set_word(address, AWAITED);
+    if before == FREE {
+        return true;
     }
+    let task = world().task();
+    task.interrupts.set(Interrupted::UnlessRestarted);
+    sleep(address, libc::FUTEX_BITSET_MATCH_ANY as u32, None, true, site);
+    task.interrupts.set(Interrupted::Never);
+    task.interrupted.set(false);
+    false
 }
 
 /// Whether an address is on a task's stack.

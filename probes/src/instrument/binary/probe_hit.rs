@@ -336,9 +336,13 @@ fn repeats_read(probe: &Probe, registers: &Registers) -> bool {
 /// Takes the mutex of Rust's standard library at an address, in place of the function at the probe.
 fn lock_mutex(probe: &Probe, address: u64) {
     let (size, site) = (4, probe.behind);
-    look(&Access { address, size, writes: true, atomic: true, proven: false, site });
-    upcalls::get().wait_for_mutex(address, site);
-    synchronise(address, size, true, true, true);
+    let access = Access { address, size, writes: true, atomic: true, proven: false, site };
+    loop {
+        update(&access, false);
+        if upcalls::get().take_or_wait(address, site) {
+            return;
+        }
+    }
 }
 
 /// Whether an operand of a call comes before what is made in pieces: state of the library.
@@ -600,21 +604,7 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
         site: probe.behind,
     };
     match (operand.reads, operand.writes) {
-        (true, true) if probe.atomic => {
-            let access = access(true);
-            let is_point = is_point(&access);
-            if is_point {
-                arrive(&access, Operation::Update);
-            } else {
-                // A loop that waits for a lock may try to acquire it again and again.
-                no_step(&access, probe.counts());
-            }
-            look(&access);
-            synchronise(address, size, true, true, true);
-            if is_point {
-                done(&access);
-            }
-        }
+        (true, true) if probe.atomic => update(&access(true), probe.counts()),
         // Two steps, as another task may write in between: the instruction must see the value that
         // the first step read.
         (true, true) if size <= 8 && (probe.predicate || is_point(&access(false))) => {
@@ -641,5 +631,21 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
             plain(&access(true));
         }
         (_, writes) => plain(&access(writes)),
+    }
+}
+
+/// An atomic read-modify-write. `counts`: whether it counts for the detection of waiting.
+fn update(access: &Access, counts: bool) {
+    let is_point = is_point(access);
+    if is_point {
+        arrive(access, Operation::Update);
+    } else {
+        // A loop that waits for a lock may try to acquire it again and again.
+        no_step(access, counts);
+    }
+    look(access);
+    synchronise(access.address, access.size, true, true, true);
+    if is_point {
+        done(access);
     }
 }
