@@ -40,6 +40,11 @@ pub(super) fn functions(image: &Image) -> HashMap<u64, Known> {
 }
 
 fn of(symbol: &[u8]) -> Option<Known> {
-    let contains = |part: &&str| symbol.windows(part.len()).any(|at| at == part.as_bytes());
-    FUNCTIONS.iter().find(|(parts, _)| parts.iter().all(contains)).map(|(_, known)| *known)
+    let contains = |part: &str| symbol.windows(part.len()).any(|at| at == part.as_bytes());
+    // Most symbols of a program are not the library's.
+    if !contains("3std3sys") {
+        return None;
+    }
+    let is = |parts: &[&str; 2]| parts.iter().all(|part| contains(part));
+    FUNCTIONS.iter().find(|(parts, _)| is(parts)).map(|(_, known)| *known)
 }
