@@ -124,10 +124,14 @@ fn without_expected_panic(line: &str) -> Option<Reported> {
     Some(Reported { place: place.to_owned(), text: TEXT.to_owned() })
 }
 
-/// `Error: NotFound`: a test that returned an error. The harness knows no place.
+/// `Error: NotFound`: a test that returned an error. The harness knows no place. Where it does not capture the
+/// output, it has begun the line with the name of the test, and a result follows.
 fn returned_error(lines: &[&str]) -> Option<Reported> {
-    let first = lines[0].strip_prefix("Error: ")?;
-    let more = lines[1..].iter().take_while(|line| !line.is_empty()).copied();
+    let behind_name = || lines[0].strip_prefix("test ")?.split_once(" ... Error: ");
+    let first =
+        lines[0].strip_prefix("Error: ").or_else(|| behind_name().map(|(_, error)| error))?;
+    let is_end = |line: &&&str| line.is_empty() || **line == "FAILED";
+    let more = lines[1..].iter().take_while(|line| !is_end(line)).copied();
     let text: Vec<&str> = ["the test returned an error:", first].into_iter().chain(more).collect();
     Some(Reported { place: String::new(), text: joined(&text) })
 }
@@ -208,6 +212,10 @@ mod tests {
             (
                 "running 1 test\ntest lost ... FAILED\n\nfailures:\n\n---- lost stdout ----\nError: \
                  NotFound\n\n\nfailures:\n    lost\n",
+                "the test returned an error: NotFound",
+            ),
+            (
+                "running 1 test\ntest lost ... Error: NotFound\nFAILED\n\nfailures:\n",
                 "the test returned an error: NotFound",
             ),
         ] {

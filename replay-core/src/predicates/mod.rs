@@ -3,6 +3,7 @@
 
 mod calls;
 mod condition;
+mod entries;
 mod grammar;
 mod nearest;
 mod operands;

@@ -1,6 +1,7 @@
 //! Sites: which instructions a line or a function means.
 
 use super::calls;
+use super::entries;
 use super::grammar::{RoleText, SiteText, Wrong};
 use super::nearest::{nearest, offer};
 use super::writes;
@@ -193,19 +194,18 @@ fn of_line(
         return Wrong::new(role.site_at, no_file(file, modules));
     }
     // The line's code in each function and each inlined copy of one.
-    let mut first: BTreeMap<(usize, u64, Vec<String>), (u64, String)> = BTreeMap::new();
+    let mut first: BTreeMap<(usize, u64, Vec<String>), (Vec<Range<u64>>, String)> = BTreeMap::new();
     for LineCode { module, path, range, names } in code_of_line(file, line, modules) {
         let image = &modules[module].image;
-        let at = match role.write {
-            false => range.start,
+        let code = match role.write {
+            false => range,
             true => match writes::first(image, range) {
-                Some(at) => at,
+                Some(at) => at..at + 1,
                 None => continue,
             },
         };
-        let function = image.function_range(at).map_or(at, |range| range.start);
-        let known = first.entry((module, function, names)).or_insert((at, path));
-        known.0 = known.0.min(at);
+        let function = image.function_range(code.start).map_or(code.start, |range| range.start);
+        first.entry((module, function, names)).or_insert((Vec::new(), path)).0.push(code);
     }
     // Only what does not write is missing where the line has code.
     if first.is_empty() && is_there(file, line, modules) {
@@ -242,11 +242,18 @@ fn of_line(
             format!("line {line} of {file} has no code, or it was optimised away; {near}"),
         );
     }
-    let place = |((module, ..), (offset, file)): (&(usize, u64, Vec<String>), &(u64, String))| {
-        let line = Some(line).filter(|_| !role.write);
-        place(&modules[*module], *offset, file.clone(), line)
-    };
-    Ok(first.iter().map(place).collect())
+    let line = Some(line).filter(|_| !role.write);
+    let mut places = Vec::new();
+    for ((module, ..), (code, file)) in &first {
+        let image = &modules[*module].image;
+        let entries = match role.write {
+            false => entries::entries(image, code),
+            true => code.iter().map(|write| write.start).min().into_iter().collect(),
+        };
+        let place = |offset| place(&modules[*module], offset, file.clone(), line);
+        places.extend(entries.into_iter().map(place));
+    }
+    Ok(places)
 }
 
 /// Whether a line has code.

@@ -155,13 +155,16 @@ pub(crate) fn executes(task: &Task, operation: Operation) {
         && task.passed.get() != 0
         && !matches!(operation, Operation::Site | Operation::Depart)
     {
-        leave(task);
+        leave(task, operation);
     }
 }
 
 #[cold]
-fn leave(task: &Task) {
-    note(world().current.get());
+fn leave(task: &Task, operation: Operation) {
+    // A task that was woken has not done what it waited for: another one may be first.
+    if operation != Operation::FutexWoken {
+        note(world().current.get());
+    }
     task.passing.set(task.passed.replace(0));
 }
 
