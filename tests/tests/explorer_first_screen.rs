@@ -84,11 +84,11 @@ fn library_calls_are_the_calls_of_the_program() {
     let trace = trace(&home, "locks_rs");
     let mut terminal = Terminal::open(home, &["ui", &trace], (120, 40));
     terminal.wait("locks that are held and awaited", |screen| {
-        screen.contains("L LEFT waits ⋮") && !screen.contains("r LEFT = 1")
+        screen.contains("L LEFT waits ⋮") && !screen.contains("LEFT = 2")
     });
     terminal.press("z");
     terminal.wait_for("nothing is folded");
-    terminal.wait_for("r LEFT = 1");
+    terminal.wait_for("LEFT = 2");
     terminal.press("q");
     assert_eq!(terminal.end().0, 0);
 }

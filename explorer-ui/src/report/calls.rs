@@ -32,7 +32,10 @@ impl Calls {
                 SiteCall::Call(call) => call.function.as_str(),
                 SiteCall::Internal => "",
             };
-            if own.function.ends_with("::lock_contended") {
+            // The library's function that waits is not inlined: the call of it is the last frame that is known.
+            let locks =
+                matches!(call, SiteCall::Call(call) if call.operation == Some(Operation::Lock));
+            if locks && !frames.iter().any(|frame| frame.function.contains("::atomic")) {
                 contended.insert(*site);
             }
             let place = (own.function.as_str(), own.file.as_str(), own.line, own.column, function);
