@@ -76,6 +76,9 @@ impl SiteAddress {
 #[derive(Default)]
 pub(super) struct Resolved(Mutex<HashMap<(SiteText, bool), Vec<SiteAddress>>>);
 
+/// A copy of a line: its module, the function's address there, and the functions into which it was inlined.
+type LineCopy = (usize, u64, Vec<String>);
+
 /// The most lines of one site.
 const MOST_LINES: u32 = 64;
 
@@ -194,7 +197,7 @@ fn of_line(
         return Wrong::new(role.site_at, no_file(file, modules));
     }
     // The line's code in each function and each inlined copy of one.
-    let mut first: BTreeMap<(usize, u64, Vec<String>), (Vec<Range<u64>>, String)> = BTreeMap::new();
+    let mut first: BTreeMap<LineCopy, (Vec<Range<u64>>, String)> = BTreeMap::new();
     for LineCode { module, path, range, names } in code_of_line(file, line, modules) {
         let image = &modules[module].image;
         let code = match role.write {
@@ -218,8 +221,7 @@ fn of_line(
         );
     }
     // There a call in front of the instruction reports the write: the thread is past it at the instruction.
-    let is_reported =
-        |(module, ..): &(usize, u64, Vec<String>)| modules[*module].image.reports_writes();
+    let is_reported = |(module, ..): &LineCopy| modules[*module].image.reports_writes();
     if role.write && first.keys().any(is_reported) {
         return Wrong::new(
             role.site_at,
