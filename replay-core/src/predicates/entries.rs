@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn a_line_is_entered_at_each_copy_of_its_beginning() {
         assert_eq!(of(&[6..8, 14..16]), [6, 14]);
-        assert_eq!(of(&[8..11]), [8]);
+        assert_eq!(of(&[8..9, 9..11]), [8]);
     }
 
     #[test]
@@ -88,6 +88,6 @@ mod tests {
         assert_eq!(of(&[6..8, 9..11, 14..16]), [6, 14]);
         assert_eq!(of(&[0..3, 14..16]), [0]);
         // Nothing leads there.
-        assert_eq!(of(&[18..20]), []);
+        assert_eq!(of(&[18..20, 20..21]), []);
     }
 }
