@@ -3,15 +3,13 @@
 
 use replay_core::library_calls::{SiteCall, of_site, of_sites};
 use replay_core::locks::word_lock_steps;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use traces::{Execution, Operation, Site};
 
 /// The library functions that the steps of an execution belong to.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Calls {
     sites: HashMap<Site, (SiteCall, u32)>,
-    /// The sites in the function of Rust's library that waits for a mutex.
-    contended: HashSet<Site>,
     /// The steps that acquire or release a lock in a word of memory, ascending.
     locks: Vec<(usize, Operation)>,
 }
@@ -21,39 +19,28 @@ impl Calls {
         let found = of_sites(execution);
         if found.is_empty() {
             let locks = word_lock_steps(execution);
-            return Calls { locks, ..Calls::default() };
+            return Calls { sites: HashMap::new(), locks };
         }
         // Sites of one call are the same function called at the same place of the same function.
         let mut groups: HashMap<(&str, &str, u32, u32, &str), u32> = HashMap::new();
-        let (mut sites, mut contended) = (HashMap::new(), HashSet::new());
+        let mut sites = HashMap::new();
         for (site, frames) in &execution.places {
             let (Some(call), Some(own)) = (found.get(site), frames.first()) else { continue };
             let function = match call {
                 SiteCall::Call(call) => call.function.as_str(),
                 SiteCall::Internal => "",
             };
-            // The library's function that waits is not inlined: the call of it is the last frame that is known.
-            let locks =
-                matches!(call, SiteCall::Call(call) if call.operation == Some(Operation::Lock));
-            if locks && !frames.iter().any(|frame| frame.function.contains("::atomic")) {
-                contended.insert(*site);
-            }
             let place = (own.function.as_str(), own.file.as_str(), own.line, own.column, function);
             let next = groups.len() as u32;
             let group = *groups.entry(place).or_insert(next);
             sites.insert(*site, (call.clone(), group));
         }
-        Calls { sites, contended, locks: word_lock_steps(execution) }
+        Calls { sites, locks: word_lock_steps(execution) }
     }
 
     /// What the frames of a site say about libraries.
     pub(crate) fn at(&self, site: Site) -> Option<&SiteCall> {
         self.sites.get(&site).map(|(call, _)| call)
-    }
-
-    /// Whether a site is where a task waits for a mutex of Rust's library.
-    pub(crate) fn is_contended(&self, site: Site) -> bool {
-        self.contended.contains(&site)
     }
 
     /// A number that is the same for all sites of one call by user code.

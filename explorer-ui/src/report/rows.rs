@@ -365,12 +365,14 @@ impl Reader {
             }
             other => other,
         };
+        let waits_for_lock = matches!(
+            self.calls.at(all[last].site),
+            Some(SiteCall::Call(call)) if call.waits_for_lock
+        );
         let mut value = match all[last].operation {
             Operation::FutexWait if asked != Some(Operation::Wait) => "waits".to_owned(),
             // The runtime takes the lock there, or sleeps, in one step.
-            Operation::Update if completed.is_none() && self.calls.is_contended(all[last].site) => {
-                "waits".to_owned()
-            }
+            Operation::Update if completed.is_none() && waits_for_lock => "waits".to_owned(),
             _ if is_lock && completed.is_none() => "not yet".to_owned(),
             Operation::FutexWake => self.value(trace, last),
             _ => String::new(),

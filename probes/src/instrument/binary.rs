@@ -257,7 +257,8 @@ pub(crate) fn prepare(observes: bool) -> bool {
     let functions: Vec<Function> = all.iter().flat_map(|code| &code.functions).copied().collect();
     let mut targets: Vec<u64> = all.iter().flat_map(|code| &code.targets).copied().collect();
     targets.sort_unstable();
-    let spins: HashMap<u64, BoundedSpin> = all.iter().flat_map(|code| code.spins.clone()).collect();
+    let spins: HashMap<u64, BoundedSpin> =
+        all.iter().flat_map(|code| &code.spins).copied().collect();
     let stored = PROBES.functions.keep(&functions)
         && PROBES.spins.map(spins.len())
         && PROBES.targets.keep(&targets)

@@ -16,6 +16,8 @@ pub struct LibraryCall {
     pub function: String,
     /// The operation of the threads library that is the same, if there is one.
     pub operation: Option<Operation>,
+    /// Whether the site calls the function of Rust's library that waits for a mutex, which is not inlined.
+    pub waits_for_lock: bool,
     /// Whether the function is one atomic operation: several steps of it are several calls.
     pub is_atomic: bool,
     pub(super) lock: Option<LockCall>,
@@ -140,7 +142,9 @@ fn of_frames(frames: &[Frame]) -> Option<SiteCall> {
     let stores = library.iter().any(|(_, _, method)| *method == "store");
     let stored = (is_atomic && stores).then_some(Operation::Write);
     let operation = known.or(stored);
-    Some(SiteCall::Call(LibraryCall { function, operation, is_atomic, lock }))
+    let waits_for_lock =
+        operation == Some(Operation::Lock) && !library.iter().any(|(path, ..)| of_atomics(path));
+    Some(SiteCall::Call(LibraryCall { function, operation, is_atomic, waits_for_lock, lock }))
 }
 
 /// Whether a function is one of an atomic type, of Rust or of C++ (`std::__atomic_base<int>`).

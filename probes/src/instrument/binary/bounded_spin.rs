@@ -321,6 +321,18 @@ impl Parts {
     }
 }
 
+/// Where the function continues behind an instruction; nowhere behind a call, whose effect is to be regarded.
+fn next(one: &Instruction) -> impl Iterator<Item = u64> {
+    let (continues, branches) = match one.flow_control() {
+        FlowControl::Next => (true, false),
+        FlowControl::UnconditionalBranch => (false, true),
+        FlowControl::ConditionalBranch => (true, true),
+        _ => (false, false),
+    };
+    let branch = branches.then(|| one.near_branch_target());
+    branch.into_iter().chain(continues.then(|| one.next_ip()))
+}
+
 /// What the code behind a loop does with registers.
 struct Behind<'code> {
     function: &'code [Instruction],
@@ -359,13 +371,11 @@ impl Behind<'_> {
                 return false;
             }
             let left = Parts(parts.0 & !overwritten.0);
+            ahead.extend(next(one).map(|address| (address, left)));
             match one.flow_control() {
-                FlowControl::Next => ahead.push((one.next_ip(), left)),
-                FlowControl::UnconditionalBranch => ahead.push((one.near_branch_target(), left)),
-                FlowControl::ConditionalBranch => {
-                    ahead.push((one.near_branch_target(), left));
-                    ahead.push((one.next_ip(), left));
-                }
+                FlowControl::Next
+                | FlowControl::UnconditionalBranch
+                | FlowControl::ConditionalBranch => {}
                 FlowControl::Call | FlowControl::IndirectCall => {
                     let is_system = one.mnemonic() == Mnemonic::Syscall;
                     if left.any(if is_system { SYSTEM_ARGUMENTS } else { ARGUMENTS }) {
@@ -419,17 +429,9 @@ impl Behind<'_> {
                 continue;
             }
             let is_replaced = is_replaced || written & 1 << RAX != 0;
-            match one.flow_control() {
-                FlowControl::Next => ahead.push((one.next_ip(), is_replaced)),
-                FlowControl::UnconditionalBranch => {
-                    ahead.push((one.near_branch_target(), is_replaced));
-                }
-                FlowControl::ConditionalBranch => {
-                    ahead.push((one.near_branch_target(), is_replaced));
-                    ahead.push((one.next_ip(), is_replaced));
-                }
-                FlowControl::Return if is_replaced => return false,
-                _ => {}
+            ahead.extend(next(one).map(|address| (address, is_replaced)));
+            if one.flow_control() == FlowControl::Return && is_replaced {
+                return false;
             }
         }
         true

@@ -55,6 +55,29 @@ pub(super) struct Site {
     pub(super) locks: bool,
 }
 
+impl Site {
+    /// An instruction without accesses.
+    fn of(instruction: &Instruction) -> Site {
+        Site {
+            address: instruction.ip(),
+            behind: instruction.next_ip(),
+            operands: Vec::new(),
+            unknown_call: 0,
+            atomic: false,
+            jumps: is_jump(instruction),
+            lasting: None,
+            target: Target::Fixed,
+            repeats: false,
+            search: Search::None,
+            bulk: Bulk::None,
+            string: false,
+            stack: false,
+            predicate: false,
+            locks: false,
+        }
+    }
+}
+
 /// A decoded function.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Function {
@@ -158,23 +181,8 @@ impl Code {
     fn add_lock(&mut self, image: &Image, start: u64, sites: Vec<Site>) {
         let bytes = image.bytes(start).unwrap_or_default();
         let entry = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE).decode();
-        let lock = Site {
-            address: start,
-            behind: entry.next_ip(),
-            operands: Vec::new(),
-            unknown_call: 0,
-            atomic: false,
-            jumps: true,
-            lasting: None,
-            target: Target::Fixed,
-            repeats: false,
-            search: Search::None,
-            bulk: Bulk::None,
-            string: false,
-            stack: false,
-            predicate: false,
-            locks: true,
-        };
+        // The runtime returns to the caller, as from a jump.
+        let lock = Site { jumps: true, locks: true, ..Site::of(&entry) };
         self.sites.push(lock);
         self.sites.extend(sites.into_iter().filter(|site| site.address != start));
     }
@@ -195,23 +203,7 @@ impl Code {
         let mut decoder = Decoder::with_ip(64, bytes, function.start, DecoderOptions::NONE);
         let instruction = decoder.iter().find(|one| one.ip() >= address);
         let Some(instruction) = instruction.filter(|one| one.ip() == address) else { return };
-        let site = Site {
-            address,
-            behind: instruction.next_ip(),
-            operands: Vec::new(),
-            unknown_call: 0,
-            atomic: false,
-            target: Target::Fixed,
-            repeats: false,
-            search: Search::None,
-            bulk: Bulk::None,
-            string: false,
-            stack: false,
-            jumps: is_jump(&instruction),
-            lasting: None,
-            predicate: true,
-            locks: false,
-        };
+        let site = Site { predicate: true, ..Site::of(&instruction) };
         self.sites.insert(at, site);
     }
 }
@@ -455,21 +447,9 @@ fn entered(image: &Image, calls: &Calls<'_>, start: u64, bytes: &[u8]) -> Option
         return None;
     }
     Some(Site {
-        address: start,
-        behind: instruction.next_ip(),
-        operands: Vec::new(),
         unknown_call: calls.uncovered(image, start)?,
-        atomic: false,
         jumps: false,
-        lasting: None,
-        target: Target::Fixed,
-        repeats: false,
-        search: Search::None,
-        bulk: Bulk::None,
-        string: false,
-        stack: false,
-        predicate: false,
-        locks: false,
+        ..Site::of(&instruction)
     })
 }
 
@@ -477,21 +457,11 @@ fn entered(image: &Image, calls: &Calls<'_>, start: u64, bytes: &[u8]) -> Option
 fn call(image: &Image, calls: &Calls<'_>, instruction: &Instruction) -> Option<Site> {
     let call = calls.effects(image, instruction)?;
     Some(Site {
-        address: instruction.ip(),
-        behind: instruction.next_ip(),
         operands: call.effects.operands,
         unknown_call: call.unknown,
-        atomic: false,
-        jumps: is_jump(instruction),
         lasting: call.effects.lasting,
-        target: Target::Fixed,
-        repeats: false,
-        search: Search::None,
         bulk: call.bulk,
-        string: false,
-        stack: false,
-        predicate: false,
-        locks: false,
+        ..Site::of(instruction)
     })
 }
 
@@ -556,21 +526,16 @@ fn site(
     // An exchange with memory is atomic without a prefix.
     let atomic = instruction.has_lock_prefix() || instruction.mnemonic() == Mnemonic::Xchg;
     Some(Site {
-        address: instruction.ip(),
-        behind: instruction.next_ip(),
         operands,
         unknown_call,
         atomic,
-        jumps: is_jump(instruction),
-        lasting: None,
         target,
         repeats: instruction.has_rep_prefix() || instruction.has_repne_prefix(),
         search: search(instruction),
         bulk: bulk(instruction),
         string: instruction.is_string_instruction(),
         stack,
-        predicate: false,
-        locks: false,
+        ..Site::of(instruction)
     })
 }
 
