@@ -77,6 +77,23 @@ impl ModuleAddress {
         ModuleAddress { module: ModuleAddress::SPLIT + (byte & 7) as u16, offset: word }
     }
 
+    /// Among learned words, no address: see [`ModuleAddress::lock`].
+    const LOCK: u16 = u16::MAX - 24;
+
+    /// Among learned words, no address: the lock of a mutex of Rust's standard library begins at this byte of
+    /// a word, 0 to 7. The word is given by its identity, as for [`ModuleAddress::split`].
+    #[must_use]
+    pub const fn lock(word: u64, byte: u8) -> ModuleAddress {
+        ModuleAddress { module: ModuleAddress::LOCK + (byte & 7) as u16, offset: word }
+    }
+
+    /// The word and the byte of a [`ModuleAddress::lock`].
+    #[must_use]
+    pub fn as_lock(self) -> Option<(u64, u8)> {
+        let byte = self.module.checked_sub(ModuleAddress::LOCK).filter(|&byte| byte < 8);
+        byte.map(|byte| (self.offset, byte as u8))
+    }
+
     /// The word and the byte of a [`ModuleAddress::split`].
     #[must_use]
     pub fn as_split(self) -> Option<(u64, u8)> {
@@ -402,9 +419,14 @@ mod tests {
     }
 
     #[test]
-    fn a_split_is_no_address() {
+    fn a_split_and_a_lock_are_no_addresses() {
         for byte in 1..8 {
-            assert_eq!(ModuleAddress::split(77, byte).as_split(), Some((77, byte)));
+            let split = ModuleAddress::split(77, byte);
+            assert_eq!((split.as_split(), split.as_lock()), (Some((77, byte)), None));
+        }
+        for byte in 0..8 {
+            let lock = ModuleAddress::lock(77, byte);
+            assert_eq!((lock.as_split(), lock.as_lock()), (None, Some((77, byte))));
         }
         let others = [
             ModuleAddress::LOCK_POLLS,
@@ -414,6 +436,7 @@ mod tests {
         ];
         let modules = [0, 1, 300, ModuleAddress::FIXED, ModuleAddress::MAIN_STACK];
         let addresses = modules.map(|module| ModuleAddress { module, offset: 8 });
-        assert!(others.iter().chain(&addresses).all(|one| one.as_split().is_none()));
+        let mut others = others.iter().chain(&addresses);
+        assert!(others.all(|one| one.as_split().is_none() && one.as_lock().is_none()));
     }
 }

@@ -52,6 +52,23 @@ pub(crate) fn note(access: &Access) {
     }
 }
 
+/// Whether the word at this address is known to be a mutex of Rust's standard library.
+pub(crate) fn is_lock(address: u64) -> bool {
+    let word = address & !7;
+    learned_points::have_locks()
+        && is_hot(word)
+        && learned_points::is_lock(identity::of(shared_views::canonical(word)), address & 7)
+}
+
+/// Notes that the word at this address, where the running task accesses memory in a step, is a mutex of Rust's
+/// standard library.
+pub(crate) fn note_lock(address: u64) {
+    let word = address & !7;
+    if is_hot(word) && !is_lock(address) {
+        race::locks(identity::of(shared_views::canonical(word)), (address & 7) as u8);
+    }
+}
+
 /// Notes that an access begins or ends at this byte of a word.
 fn note_end(word: u64, byte: u8) {
     if byte == 0 || !(POINTS.all.get() || is_hot(word)) {
@@ -130,6 +147,9 @@ pub(crate) fn each_object(task: &Task, mut each: impl FnMut(Object)) {
     match (task.operation.get(), task.size.get()) {
         (O::Read | O::Write | O::Update | O::Await, 0) => each_atom(task, object & !7, 8, each),
         (O::Read | O::Write | O::Update | O::Await, size) => each_atom(task, object, size, each),
+        (O::Lock | O::TryLock | O::Unlock, _) if task.gate().is_of_word() => {
+            each_atom(task, object, FUTEX, each);
+        }
         (O::FutexWait | O::FutexWoken | O::FutexWake | O::FutexRequeue, _) => {
             each_of_futex(task, object, &mut each);
             let second = task.second.get();

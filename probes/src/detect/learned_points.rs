@@ -23,6 +23,10 @@ struct Known {
     watched: Table,
     /// By the identity of a word: the bytes at which it is split, as bits.
     splits: Table,
+    /// By the identity of a word: the bytes at which locks of Rust's standard library begin, as bits.
+    locks: Table,
+    /// Whether there are such locks.
+    have_locks: Cell<bool>,
     taken: Cell<(usize, usize, usize, usize)>,
     modules: RefCell<Vec<(u64, u64)>>,
     /// An address on main's stack, the same in every process of the program.
@@ -44,6 +48,8 @@ static KNOWN: Known = Known {
     handled: Table::new(),
     watched: Table::new(),
     splits: Table::new(),
+    locks: Table::new(),
+    have_locks: Cell::new(false),
     taken: Cell::new((0, 0, 0, 0)),
     modules: RefCell::new(Vec::new()),
     main: Cell::new(0),
@@ -118,8 +124,8 @@ impl Growing {
             }
             self.put_off_word(word);
         }
-        for split in std::mem::take(&mut self.splits_found) {
-            self.put_off_word(split);
+        for part in std::mem::take(&mut self.parts_found) {
+            self.put_off_word(part);
         }
     }
 
@@ -170,7 +176,7 @@ impl Growing {
         self.sampled = false;
         self.handled_found.clear();
         self.watched_found.clear();
-        self.splits_found.clear();
+        self.parts_found.clear();
     }
 
     /// Whether no signal handler of the current execution accessed anything that was not known.
@@ -223,12 +229,11 @@ impl Growing {
         }
     }
 
-    /// Notes that an access begins or ends at a byte of a word, which is given by its identity. On
-    /// the manager's stack.
-    pub(crate) fn find_split(&mut self, word: u64, byte: u8) {
-        let split = ModuleAddress::split(word, byte);
-        if !self.words.contains(&split) && !self.splits_found.contains(&split) {
-            self.splits_found.push(split);
+    /// Notes that an access begins or ends at a byte of a word, or that a lock begins there. The word
+    /// is given by its identity. On the manager's stack.
+    pub(crate) fn find_part(&mut self, part: ModuleAddress) {
+        if !self.words.contains(&part) && !self.parts_found.contains(&part) {
+            self.parts_found.push(part);
         }
     }
 
@@ -246,11 +251,13 @@ pub(crate) fn map() -> bool {
     // program below.
     KNOWN.main.set(&raw const modules as u64 & !7);
     *KNOWN.modules.borrow_mut() = modules;
-    KNOWN.sites.map(18) && KNOWN.handled.map(14) && KNOWN.watched.map(14) && KNOWN.splits.map(16)
+    let tables = [&KNOWN.handled, &KNOWN.watched, &KNOWN.splits, &KNOWN.locks];
+    KNOWN.sites.map(18) && tables.iter().zip([14, 14, 16, 14]).all(|(table, bits)| table.map(bits))
 }
 
-pub(crate) fn ranges() -> [(u64, u64); 4] {
-    [KNOWN.sites.range(), KNOWN.handled.range(), KNOWN.watched.range(), KNOWN.splits.range()]
+pub(crate) fn ranges() -> [(u64, u64); 5] {
+    let tables = [&KNOWN.sites, &KNOWN.handled, &KNOWN.watched, &KNOWN.splits, &KNOWN.locks];
+    tables.map(Table::range)
 }
 
 /// An address in terms that are valid in every process.
@@ -314,6 +321,9 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
         } else if let Some((word, byte)) = word.as_split() {
             // Without room the word has fewer objects: more operations count as dependent.
             KNOWN.splits.insert(word, KNOWN.splits.get(word).unwrap_or(0) | 1 << byte);
+        } else if let Some((word, byte)) = word.as_lock() {
+            KNOWN.locks.insert(word, KNOWN.locks.get(word).unwrap_or(0) | 1 << byte);
+            KNOWN.have_locks.set(true);
         } else if let Some(word) = shadow.word(address(word)) {
             word.hot.set(true);
         }
@@ -343,6 +353,17 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
 #[inline]
 pub(crate) fn splits(word: u64) -> u8 {
     KNOWN.splits.get(word).unwrap_or(0) as u8
+}
+
+/// Whether a lock of Rust's standard library is known.
+#[inline]
+pub(crate) fn have_locks() -> bool {
+    KNOWN.have_locks.get()
+}
+
+/// Whether a lock of Rust's standard library begins at this byte of the word with this identity.
+pub(crate) fn is_lock(word: u64, byte: u64) -> bool {
+    KNOWN.locks.get(word).is_some_and(|bytes| bytes & 1 << byte != 0)
 }
 
 /// Whether it is known that some task looks at data under a lock until another task changes it.

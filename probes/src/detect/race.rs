@@ -34,6 +34,8 @@ struct Conflict {
 /// The state of conflict detection in a process.
 struct Races {
     conflict: UnsafeCell<Conflict>,
+    /// The part of a word that is handed to the manager.
+    part: Cell<ModuleAddress>,
     /// Pairs of sites, with the word, that were seen in the current execution.
     pairs: Table,
     /// For each task, the nesting depth of regions where its reads, and its writes, may race.
@@ -65,6 +67,7 @@ unsafe impl Sync for Races {}
 const NO_ACCESS: Slot = Slot { clock: 0, task: 0, mask: 0, kind: 0, site: 0 };
 static RACES: Races = Races {
     conflict: UnsafeCell::new(Conflict { word: 0, earlier: NO_ACCESS, later: NO_ACCESS }),
+    part: Cell::new(ModuleAddress::LOCK_POLLS),
     pairs: Table::new(),
     meant: [const { Cell::new((0, 0)) }; TASKS],
     any_meant: Cell::new(false),
@@ -284,22 +287,29 @@ pub(crate) fn handled(word: u64, access: &Slot, signal: u8) {
 /// parts are different objects. `word`: the identity of the word.
 #[cold]
 pub(crate) fn splits(word: u64, byte: u8) {
-    let pair = mix(word ^ u64::from(byte));
-    if RACES.pairs.get(pair).is_some() {
-        return;
-    }
-    RACES.pairs.insert(pair, 1);
-    let slot = Slot { mask: byte, ..NO_ACCESS };
-    // SAFETY: as in `conflict`.
-    unsafe { *RACES.conflict.get() = Conflict { word, earlier: slot, later: slot } };
-    switch::on_manager(note_split, 0);
+    note_part(ModuleAddress::split(word, byte));
 }
 
-/// On the manager's stack: notes the split.
-extern "C" fn note_split(_: u64) -> u64 {
-    // SAFETY: as in `conflict`.
-    let conflict = unsafe { *RACES.conflict.get() };
-    root().learned.borrow().find_split(conflict.word, conflict.later.mask);
+/// A lock of Rust's standard library begins at this byte of a word. From the next execution on, it is one for
+/// the search, too. `word`: the identity of the word.
+#[cold]
+pub(crate) fn locks(word: u64, byte: u8) {
+    note_part(ModuleAddress::lock(word, byte));
+}
+
+fn note_part(part: ModuleAddress) {
+    let key = mix(part.offset ^ u64::from(part.module));
+    if RACES.pairs.get(key).is_some() {
+        return;
+    }
+    RACES.pairs.insert(key, 1);
+    RACES.part.set(part);
+    switch::on_manager(note_found_part, 0);
+}
+
+/// On the manager's stack: notes the part of a word.
+extern "C" fn note_found_part(_: u64) -> u64 {
+    root().learned.borrow().find_part(RACES.part.get());
     0
 }
 

@@ -31,6 +31,7 @@ mod known_files;
 mod lanes;
 pub(crate) mod libc_variables;
 pub(crate) mod library_states;
+mod lock_sites;
 pub(crate) mod module;
 mod monitored;
 pub(crate) mod open_files;
@@ -54,6 +55,7 @@ mod tokens;
 pub(crate) mod trampoline;
 mod variable_arguments;
 mod vector_operand;
+mod word_locks;
 
 pub(crate) use crate::instrument::binary::hot_probes::{
     about_to_change, is_own_file, remove_all, remove_from_copy, second_task,
@@ -68,6 +70,7 @@ use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::catalogue::Lasting;
 use crate::instrument::binary::decode::Function;
 use crate::instrument::binary::image::{Image, Instrumentation};
+use crate::instrument::binary::lock_sites::{Exchange, LockPart};
 use crate::instrument::binary::module::Module;
 use crate::instrument::binary::operand::{Measure, NONE, Operand, Search, Target};
 use crate::instrument::binary::private_list::PrivateList;
@@ -114,14 +117,21 @@ struct Probe {
     /// Whether it is the site of a predicate, and whether its accesses are also observed.
     predicate: bool,
     observes: bool,
-    /// Whether it is the entry of a function that waits for a mutex.
-    locks: bool,
+    /// How it takes part in a lock of Rust's standard library.
+    lock: LockPart,
+    /// Which exchange of a word of four bytes it is.
+    exchange: Exchange,
     /// Whether its instruction is known to have conflicted.
     known: Cell<bool>,
     counts: hot_probes::Counts,
 }
 
 impl Probe {
+    /// Whether the runtime needs it in each execution, whatever was learned.
+    fn is_always_needed(&self) -> bool {
+        self.predicate || matches!(self.lock, LockPart::Wait | LockPart::Call)
+    }
+
     /// Whether its accesses count when a task is suspected of waiting. In a search that monitors
     /// more than the known conflicts, the additional accesses must make no difference, because a
     /// replay does not monitor them.
@@ -318,9 +328,10 @@ pub(crate) fn prepare(observes: bool) -> bool {
             }),
             breakpoint: Cell::new(false),
             predicate: site.predicate,
-            locks: site.locks,
+            lock: site.lock,
+            exchange: site.exchange,
             observes: count > 0
-                || site.locks
+                || site.lock != LockPart::None
                 || site.unknown_call != 0
                 || site.target != Target::Fixed
                 || site.lasting.is_some(),

@@ -4,6 +4,7 @@
 //! Counting the locks of a task costs next to nothing; which lock it is, is determined from the
 //! recorded steps.
 
+use crate::detect::atoms;
 use crate::fiber::switch;
 use crate::primitives::mutex;
 use crate::state::end::End;
@@ -101,8 +102,12 @@ fn is_held(operation: u8, lock: u64, number: u16) -> bool {
     use Operation as O;
     let tid = world().tid(number);
     match Operation::from_code(operation) {
-        Some(O::Lock | O::TryLock | O::TimedLock) => mutex::is_left_by(lock, tid),
-        Some(O::SpinLock | O::SpinTryLock) => holders::holders(lock).any(|it| it == number),
+        Some(O::Lock | O::TryLock | O::TimedLock) if !atoms::is_lock(lock) => {
+            mutex::is_left_by(lock, tid)
+        }
+        Some(O::Lock | O::TryLock | O::TimedLock | O::SpinLock | O::SpinTryLock) => {
+            holders::holders(lock).any(|it| it == number)
+        }
         Some(_) => {
             locks::rwlock::is_written_by(lock, tid) || holders::holders(lock).any(|it| it == number)
         }

@@ -7,7 +7,8 @@ use crate::detect::atoms;
 use crate::detect::delayed_stores;
 use crate::detect::learned_points;
 use crate::schedule::busy_loops::no_step;
-use crate::schedule::scheduler::{point, read_step};
+use crate::schedule::scheduler::{point_if, read_step};
+use crate::state::locks;
 use crate::state::task::Gate;
 use crate::state::world::world;
 use search::spin::SpinDetector;
@@ -49,14 +50,21 @@ pub(crate) fn stored(address: u64, size: u64, site: u64) {
 /// Parks before the access until the task is chosen.
 pub(crate) fn arrive(access: &Access, operation: Operation) {
     if operation != Operation::Read {
-        crate::state::root::root().alike.borrow().writes(me());
-        return arrive_at(access, operation);
+        return arrive_to_write(access, operation, Gate::Open);
     }
     let found = || peek(access.address, access.size);
-    read_step(access.address, access.site, found, |operation| arrive_at(access, operation));
+    read_step(access.address, access.site, found, |operation| {
+        arrive_at(access, operation, Gate::Open);
+    });
 }
 
-fn arrive_at(access: &Access, operation: Operation) {
+/// Parks before an operation that may write until the task is chosen, at a gate that may be closed.
+pub(crate) fn arrive_to_write(access: &Access, operation: Operation, gate: Gate) {
+    crate::state::root::root().alike.borrow().writes(me());
+    arrive_at(access, operation, gate);
+}
+
+fn arrive_at(access: &Access, operation: Operation, gate: Gate) {
     // A block may have been allocated here since the task's last access, with other identities.
     let task = world().task();
     task.word_identity.set((0, 0));
@@ -68,7 +76,8 @@ fn arrive_at(access: &Access, operation: Operation) {
         if (access.address & 7) + access.size > 8 { first_hot(access) } else { access.address };
     // A signal handler may run at the point, and access memory, too.
     let before = task.size.replace(access.address + access.size - first);
-    point(operation, first, access.site, Gate::Open);
+    let is_open = !matches!(gate, Gate::WordFree(mutex) if !locks::word::is_free(mutex));
+    point_if(is_open, operation, first, access.site, gate);
     task.size.set(before);
 }
 

@@ -31,7 +31,7 @@ fn find_holder<T>(number: u16, mut each: impl FnMut(u16) -> Option<T>) -> Option
         }
         Gate::Readable(lock) => rwlock::before_reader(lock, &mut each),
         Gate::Writable(lock) => rwlock::before_writer(lock, &mut each),
-        Gate::SpinFree(lock) => holders::holders(lock).find_map(each),
+        Gate::SpinFree(lock) | Gate::WordFree(lock) => holders::holders(lock).find_map(each),
         // A cancelled task gives up its join.
         Gate::Ended(_) if start::may_cancel() && !cancellation::is_disabled(task) => None,
         Gate::Ended(other) => {
@@ -136,7 +136,7 @@ fn taken_by_none(members: &[u16]) -> Option<End> {
         let task = &world().tasks[usize::from(member)];
         let site = task.site.get();
         let (which, lock) = match task.gate() {
-            Gate::MutexFree(mutex) => ("mutex", mutex),
+            Gate::MutexFree(mutex) | Gate::WordFree(mutex) => ("mutex", mutex),
             Gate::Readable(lock) | Gate::Writable(lock) => ("read-write lock", lock),
             Gate::SpinFree(lock) => ("spin lock", lock),
             _ => continue,

@@ -130,14 +130,16 @@ fn next(world: &World, number: u16) -> PendingOperation {
         _ => false,
     };
     let writes = match operation {
+        Operation::Lock if gate.is_of_word() => locks::word::is_free(object),
         Operation::Lock => mutex::is_free(object),
+        Operation::Unlock if gate.is_of_word() => true,
         Operation::Unlock => mutex::would_release(object, world.tid(number)),
         Operation::ReadLock | Operation::WriteLock => {
             !rwlock::is_written_by(object, world.tid(number))
         }
         Operation::TimedWriteLock => rwlock::is_writable(object) || rwlock::prefers_writers(object),
         Operation::RwUnlock => rwlock::is_written(object),
-        other => locks::would_succeed(other, object).unwrap_or(other.is_write()),
+        other => locks::would_succeed(other, object, gate).unwrap_or(other.is_write()),
     };
     PendingOperation {
         mutex: identity::of(mutex),
@@ -274,7 +276,7 @@ fn synchronise(operation: Operation, object: u64, gate: Gate) {
         O::TimedWriteLock | O::WriteLock | O::WriteWake => rwlock::is_writable(object),
         // A release by a writer, as opposed to one by a reader.
         O::RwUnlock => rwlock::is_written(object),
-        _ => locks::would_succeed(operation, object).unwrap_or(true),
+        _ => locks::would_succeed(operation, object, gate).unwrap_or(true),
     };
     access::synchronise(operation, object, mutex, succeeds);
 }
@@ -326,7 +328,8 @@ pub(crate) fn wakes_spuriously() -> bool {
 #[inline]
 pub(crate) fn enabled(world: &World, task: &Task) -> bool {
     match task.gate() {
-        Gate::Open | Gate::Releasing(_) => true,
+        Gate::Open | Gate::Releasing(_) | Gate::WordOpen(_) => true,
+        Gate::WordFree(mutex) => locks::word::is_free(mutex),
         Gate::MutexFree(mutex) | Gate::TimedMutexFree(mutex) | Gate::CeilingFree(mutex) => {
             mutex::is_free(mutex)
         }

@@ -48,7 +48,7 @@ fn expiry(world: &World, task: &Task) -> Option<u64> {
         // SAFETY: a wait for descriptors stored the address of its wait, on the stack of the task,
         // which is parked in it; sleeps stored 0.
         O::Sleep => wait != 0 && unsafe { ExternalWait::is_over(wait) },
-        other => locks::would_succeed(other, object).unwrap_or(false),
+        other => locks::would_succeed(other, object, task.gate()).unwrap_or(false),
     };
     (!is_over).then_some(deadline)
 }
@@ -128,11 +128,14 @@ fn waiter(
     next: impl Fn(u16) -> PendingOperation,
 ) -> Option<MutexWaiter> {
     let task = &world.tasks[usize::from(number)];
-    let Gate::MutexFree(mutex) = task.gate() else { return None };
     if task.operation.get() != Operation::Lock {
         return None;
     }
-    let owner = TaskId(world.by_tid(locks::mutex::owner(mutex)?)?);
+    let owner = TaskId(match task.gate() {
+        Gate::MutexFree(mutex) => world.by_tid(locks::mutex::owner(mutex)?)?,
+        Gate::WordFree(mutex) => locks::holders::holders(mutex).next()?,
+        _ => return None,
+    });
     Some(MutexWaiter::new(clocks, &next(number), owner))
 }
 

@@ -73,8 +73,8 @@ pub(crate) struct Growing {
     pub(crate) watched: Vec<ModuleAddress>,
     pub(crate) watched_set: BTreeSet<ModuleAddress>,
     pub(crate) watched_found: Vec<ModuleAddress>,
-    /// The splits of words that the current execution showed.
-    pub(crate) splits_found: Vec<ModuleAddress>,
+    /// The splits of words, and the words that are locks, which the current execution showed.
+    pub(crate) parts_found: Vec<ModuleAddress>,
     /// What handlers accessed in the current execution.
     pub(crate) handled_found: Vec<Handled>,
 }

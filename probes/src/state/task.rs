@@ -29,6 +29,10 @@ pub(crate) enum Gate {
     Writable(u64),
     /// When the spin lock is free.
     SpinFree(u64),
+    /// When the mutex of Rust's standard library whose word is at this address is free.
+    WordFree(u64),
+    /// Always; the step tries to lock or unlocks the mutex of Rust's standard library at this address.
+    WordOpen(u64),
     /// When the semaphore's value is above 0.
     SemaphorePositive(u64),
     /// When the task was woken.
@@ -58,6 +62,11 @@ impl Gate {
             }
             _ => 0,
         }
+    }
+
+    /// Whether the operation is one on a mutex of Rust's standard library.
+    pub(crate) fn is_of_word(self) -> bool {
+        matches!(self, Gate::WordFree(_) | Gate::WordOpen(_))
     }
 }
 
@@ -176,6 +185,9 @@ pub(crate) struct Task {
     /// While the task is at a probe: the lowest address on its stack that belongs to the program;
     /// the runtime's frames are below it. Otherwise 0.
     pub(crate) probed: Cell<u64>,
+    /// The mutex of Rust's standard library for which the task has executed its lock, and whose word it is about
+    /// to change; 0 for none.
+    pub(crate) locking: Cell<u64>,
     /// The number of the predicate's site at which it is, plus one, or 0
     /// ([`crate::schedule::predicates`]); and whether the predicate's condition may hold with it.
     pub(crate) at_site: Cell<u32>,
@@ -310,6 +322,7 @@ impl Task {
         allocated: Cell::new([0; 8]),
         frames: Cell::new(0),
         probed: Cell::new(0),
+        locking: Cell::new(0),
         at_site: Cell::new(0),
         worth: Cell::new(false),
         passed: Cell::new(0),
@@ -398,8 +411,8 @@ impl Task {
     pub(crate) fn set_gate(&self, gate: Gate) {
         self.gate.set(gate);
         self.closed.set(match gate {
-            Gate::Open | Gate::Releasing(_) => &raw const NOTHING,
-            Gate::MutexFree(mutex) => mutex as *const i32,
+            Gate::Open | Gate::Releasing(_) | Gate::WordOpen(_) => &raw const NOTHING,
+            Gate::MutexFree(mutex) | Gate::WordFree(mutex) => mutex as *const i32,
             Gate::Ended(other) => world().tasks[other as usize].living.as_ptr(),
             _ => std::ptr::null(),
         });
@@ -433,6 +446,7 @@ impl Task {
             allocated,
             frames,
             probed,
+            locking,
             at_site,
             worth,
             passed,
@@ -501,6 +515,7 @@ impl Task {
         self.allocated.set(allocated.get());
         self.frames.set(frames.get());
         self.probed.set(probed.get());
+        self.locking.set(locking.get());
         self.at_site.set(at_site.get());
         self.worth.set(worth.get());
         self.passed.set(passed.get());

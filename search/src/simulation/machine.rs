@@ -55,6 +55,8 @@ pub enum Code {
     Lock(At),
     /// Register = whether the mutex was free, and is now locked.
     TryLock(usize, At),
+    /// Register = whether a task holds a mutex: a read of its memory.
+    Peek(usize, At),
     /// Unlocks a mutex.
     Unlock(At),
     /// Waits on a condition variable with a mutex.
@@ -439,6 +441,7 @@ impl<'p> Machine<'p> {
                 let index = self.at(task, at);
                 PendingOperation { writes: free(index), ..next(Operation::TryLock, mutex(index)) }
             }
+            Code::Peek(_, at) => next(Operation::Read, mutex(self.at(task, at))),
             Code::TimedLock(_, at, _) => {
                 let index = self.at(task, at);
                 let next = next(Operation::TimedLock, mutex(index));
@@ -547,6 +550,10 @@ impl<'p> Machine<'p> {
                 let is_free = self.owners[index].is_none();
                 self.owners[index].get_or_insert(task);
                 self.tasks[task].registers[register] = i64::from(is_free);
+            }
+            Code::Peek(register, at) => {
+                let is_held = self.owners[self.at(task, at)].is_some();
+                self.tasks[task].registers[register] = i64::from(is_held);
             }
             Code::Unlock(at) => {
                 let index = self.at(task, at);

@@ -21,6 +21,8 @@ mod image;
 #[path = "../../../../probes/src/instrument/binary/library_states.rs"]
 mod library_states;
 #[allow(dead_code, reason = "the runtime uses the rest")]
+#[path = "../../../../probes/src/instrument/binary/lock_sites.rs"]
+mod lock_sites;
 #[path = "../../../../probes/src/instrument/binary/operand.rs"]
 mod operand;
 #[path = "../../../../probes/src/instrument/binary/rust_library.rs"]

@@ -11,6 +11,7 @@ use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::calls::Calls;
 use crate::instrument::binary::catalogue::{Catalogue, Lasting};
 use crate::instrument::binary::image::{Image, Instrumentation, Lands, Listed};
+use crate::instrument::binary::lock_sites::{self, Exchange, LockPart};
 use crate::instrument::binary::operand::{Measure, NONE, Operand, Search, Target, When};
 use crate::instrument::binary::rust_library::{self, Known};
 use crate::instrument::binary::vector_operand::{self, displacement, general};
@@ -18,7 +19,7 @@ use iced_x86::{
     Code as Instructions, Decoder, DecoderOptions, FlowControl, Instruction,
     InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use traces::points::InstrumentationGap;
 
 /// An instruction that accesses memory which another task might access.
@@ -51,8 +52,10 @@ pub(super) struct Site {
     pub(super) stack: bool,
     /// Whether it is the site of a predicate.
     pub(super) predicate: bool,
-    /// Whether it is the entry of a function that waits for a mutex, which the runtime takes in its place.
-    pub(super) locks: bool,
+    /// How it takes part in a lock of Rust's standard library.
+    pub(super) lock: LockPart,
+    /// Which exchange of a word of four bytes it is.
+    pub(super) exchange: Exchange,
 }
 
 impl Site {
@@ -73,7 +76,8 @@ impl Site {
             string: false,
             stack: false,
             predicate: false,
-            locks: false,
+            lock: LockPart::None,
+            exchange: Exchange::None,
         }
     }
 }
@@ -182,7 +186,7 @@ impl Code {
         let bytes = image.bytes(start).unwrap_or_default();
         let entry = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE).decode();
         // The runtime returns to the caller, as from a jump.
-        let lock = Site { jumps: true, locks: true, ..Site::of(&entry) };
+        let lock = Site { jumps: true, lock: LockPart::Wait, ..Site::of(&entry) };
         self.sites.push(lock);
         self.sites.extend(sites.into_iter().filter(|site| site.address != start));
     }
@@ -245,9 +249,8 @@ fn module(
             continue;
         }
         let bytes = image.bytes(start).and_then(|bytes| bytes.get(..(end - start) as usize));
-        let is_void = known.get(&start) == Some(&Known::IsVoid);
         let decoded = bytes.and_then(|bytes| {
-            function(image, &mut factory, &calls, &mut named, (text, is_void), start, bytes)
+            function(image, &mut factory, &calls, &mut named, (text, &known), start, bytes)
         });
         let Some(decoded) = decoded else {
             if let Some(site) = bytes.and_then(|bytes| entered(image, &calls, start, bytes)) {
@@ -264,7 +267,7 @@ fn module(
         match known.get(&start) {
             Some(Known::Unobserved) => {}
             Some(Known::LocksMutex) => code.add_lock(image, start, decoded.sites),
-            Some(Known::IsVoid) | None => {
+            Some(Known::IsVoid | Known::Exchanges) | None => {
                 code.sites.extend(decoded.sites);
                 code.spins.extend(decoded.spins);
             }
@@ -386,7 +389,7 @@ fn function(
     factory: &mut InstructionInfoFactory,
     calls: &Calls<'_>,
     named: &mut Named,
-    (text, is_void): ((u64, u64), bool),
+    (text, known): ((u64, u64), &HashMap<u64, Known>),
     start: u64,
     bytes: &[u8],
 ) -> Option<Decoded> {
@@ -434,9 +437,42 @@ fn function(
     let within = branches.iter().filter(|target| (start..end).contains(target));
     let meets = within.into_iter().all(|target| starts.contains(target));
     meets.then(|| {
+        let is_void = known.get(&start) == Some(&Known::IsVoid);
         let spins = bounded_spin::find(&instructions, is_void);
+        let is_call = |one: &Instruction, of| {
+            called(image, one).and_then(|target| known.get(&target)) == Some(&of)
+        };
+        let waits = |one: &Instruction| is_call(one, Known::LocksMutex);
+        let exchanges = |one: &Instruction| is_call(one, Known::Exchanges);
+        for (address, part) in lock_sites::find(&instructions, waits, exchanges) {
+            set_lock(&mut sites, &instructions, address, part);
+        }
         Decoded { sites, spins, branches, jumps, thread_pointer, labels }
     })
+}
+
+/// The function of its own module that an instruction calls, if that is fixed.
+fn called(image: &Image, instruction: &Instruction) -> Option<u64> {
+    match instruction.code() {
+        Instructions::Call_rel32_64 => Some(instruction.near_branch_target()),
+        Instructions::Call_rm64 if instruction.is_ip_rel_memory_operand() => {
+            let slot = image.bytes(instruction.ip_rel_memory_address())?.get(..8)?;
+            Some(u64::from_le_bytes(slot.try_into().ok()?))
+        }
+        _ => None,
+    }
+}
+
+/// Marks an instruction as part of a lock.
+fn set_lock(sites: &mut Vec<Site>, function: &[Instruction], address: u64, part: LockPart) {
+    match sites.binary_search_by_key(&address, |site| site.address) {
+        Ok(at) => sites[at].lock = part,
+        Err(at) => {
+            if let Ok(one) = function.binary_search_by_key(&address, Instruction::ip) {
+                sites.insert(at, Site { lock: part, ..Site::of(&function[one]) });
+            }
+        }
+    }
 }
 
 /// The entry of a function of a system library that cannot be decoded: reaching it is reported as a call of
@@ -535,6 +571,7 @@ fn site(
         bulk: bulk(instruction),
         string: instruction.is_string_instruction(),
         stack,
+        exchange: Exchange::of(instruction),
         ..Site::of(instruction)
     })
 }

@@ -196,7 +196,7 @@ impl Probe {
     /// Whether it may be removed. A known conflict is a scheduling point, which a replay has too, and
     /// an atomic operation orders other accesses.
     fn may_be_sampled(&self) -> bool {
-        !self.known.get() && !self.atomic && !self.predicate && !self.locks
+        !self.known.get() && !self.atomic && !self.is_always_needed()
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn refresh(wanted: Wanted, known: usize) {
         return;
     }
     let is_wanted = |probe: &Probe| match wanted {
-        _ if probe.predicate || probe.locks => true,
+        _ if probe.is_always_needed() => true,
         Wanted::Learned => learned_points::is_site(probe.behind),
         Wanted::All => !probe.stack,
         Wanted::WithStacks => true,

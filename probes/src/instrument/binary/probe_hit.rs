@@ -1,8 +1,6 @@
 //! A task reaches a probe: its access is monitored, and may be a scheduling point.
 
-use crate::detect::access::{
-    Access, POINTS, done, is_awake, is_point, look, note_gap, note_stack, peek,
-};
+use crate::detect::access::{Access, POINTS, is_awake, is_point, note_gap, note_stack, peek};
 use crate::detect::shadow::{Word, bytes_within};
 use crate::instrument::binary::bulk::{self, Caller};
 use crate::instrument::binary::bulk_functions::Bulk;
@@ -11,7 +9,8 @@ use crate::instrument::binary::effective_address::{address, word_at};
 use crate::instrument::binary::extents::several;
 use crate::instrument::binary::hidden_state;
 use crate::instrument::binary::lanes;
-use crate::instrument::binary::monitored::{plain, synchronise};
+use crate::instrument::binary::lock_sites::{Exchange, LockPart};
+use crate::instrument::binary::monitored::{plain, update};
 use crate::instrument::binary::operand::{LOWEST, Measure, NONE, Operand, Search, Target, When};
 use crate::instrument::binary::spin_reads;
 use crate::instrument::binary::stub::{
@@ -19,16 +18,13 @@ use crate::instrument::binary::stub::{
 };
 use crate::instrument::binary::targets;
 use crate::instrument::binary::variable_arguments::{Arguments, wide_length};
+use crate::instrument::binary::word_locks;
 use crate::instrument::binary::{PROBES, Probe, are_any, find, hot_probes};
 use crate::instrument::reuse;
-use crate::schedule::access_points::arrive;
-use crate::schedule::busy_loops::no_step;
 use crate::schedule::predicates;
-use crate::state::upcalls;
 use crate::state::world::world;
 use crate::sys::stops;
 use crate::sys::vector_state::VectorState;
-use traces::Operation;
 use traces::points::InstrumentationGap;
 
 /// After this many hits of probes, progress is reported to the watchdog.
@@ -42,7 +38,6 @@ const BEATS: u64 = 1 << 15;
 const COST: u32 = 16;
 
 /// The register of a function's first argument.
-const RDI: u8 = 7;
 
 /// The longest access, in bytes, for which the fast path is tried.
 const LONGEST: u64 = 64;
@@ -115,7 +110,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     if is_alone() && !probe.has_lasting_effects(registers) {
         return if hot_probes::is_too_frequent_alone() { 0 } else { probe.copy.get() };
     }
-    if probe.locks {
+    if matches!(probe.lock, LockPart::Wait | LockPart::Call) {
         return 0;
     }
     if is_reported_call || repeats_read(probe, registers) {
@@ -262,10 +257,25 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     // The copy is on the task's stack while it is parked, where nothing may differ between two
     // iterations of a loop (`crate::schedule::stall`).
     let probe = Probe { counts: hot_probes::Counts::default(), ..probe.clone() };
-    if probe.locks {
+    if probe.lock != LockPart::None || probe.exchange != Exchange::None {
         world().task().probed.set(&raw const *registers as u64);
-        lock_mutex(&probe, registers.general[usize::from(RDI)]);
-        return continue_behind(&probe, registers, bulk::Done::Call);
+        match probe.lock {
+            LockPart::Wait => {
+                word_locks::wait(&probe, registers);
+                return continue_behind(&probe, registers, bulk::Done::Call);
+            }
+            LockPart::Call => {
+                word_locks::calls(&probe, registers);
+                world().task().probed.set(0);
+                return probe.copy.get();
+            }
+            LockPart::None | LockPart::Exchange if word_locks::exchanges(&probe, registers) => {
+                world().task().probed.set(0);
+                hidden_state::begun();
+                return probe.copy.get();
+            }
+            LockPart::None | LockPart::Exchange => {}
+        }
     }
     if probe.unknown_call != 0 && probe.has_unknown_effects(registers) {
         calls::report(probe.unknown_call, probe.behind);
@@ -331,18 +341,6 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
 fn repeats_read(probe: &Probe, registers: &Registers) -> bool {
     let spin = (probe.spin as usize).checked_sub(1).map(|at| &PROBES.spins.all()[at]);
     spin.is_some_and(|spin| spin_reads::is_repeated(registers.probe, spin, &registers.general))
-}
-
-/// Takes the mutex of Rust's standard library at an address, in place of the function at the probe.
-fn lock_mutex(probe: &Probe, address: u64) {
-    let (size, site) = (4, probe.behind);
-    let access = Access { address, size, writes: true, atomic: true, proven: false, site };
-    loop {
-        update(&access, false);
-        if upcalls::get().take_or_wait(address, site) {
-            return;
-        }
-    }
 }
 
 /// Whether an operand of a call comes before what is made in pieces: state of the library.
@@ -631,21 +629,5 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
             plain(&access(true));
         }
         (_, writes) => plain(&access(writes)),
-    }
-}
-
-/// An atomic read-modify-write. `counts`: whether it counts for the detection of waiting.
-fn update(access: &Access, counts: bool) {
-    let is_point = is_point(access);
-    if is_point {
-        arrive(access, Operation::Update);
-    } else {
-        // A loop that waits for a lock may try to acquire it again and again.
-        no_step(access, counts);
-    }
-    look(access);
-    synchronise(access.address, access.size, true, true, true);
-    if is_point {
-        done(access);
     }
 }

@@ -1,5 +1,5 @@
 //! Functions of Rust's standard library, which is linked into each program, some of whose steps no program can
-//! see.
+//! see, and what its locks are made of.
 //!
 //! They are recognised by their symbols. In a program without symbols they are explored like all others, which
 //! only makes its search longer.
@@ -14,6 +14,8 @@ pub(super) enum Known {
     Unobserved,
     /// It takes a lock that another thread held: the runtime does that in its place.
     LocksMutex,
+    /// It compares a word and swaps it.
+    Exchanges,
     /// It returns nothing, which its instructions do not say.
     IsVoid,
 }
@@ -26,10 +28,12 @@ pub(super) enum Known {
 ///
 /// `lock_contended` reads the mutex a hundred times before it sleeps. How often it read, and whether it sleeps
 /// before it takes the mutex, is nothing that a program can see.
-const FUNCTIONS: [([&str; 2], Known); 5] = [
+const FUNCTIONS: [([&str; 2], Known); 7] = [
     (["3std3sys", "14stack_overflow"], Known::Unobserved),
     (["3std3sys12thread_local", "5guard3key6enable"], Known::Unobserved),
     (["3std3sys4sync5mutex5futex", "5Mutex14lock_contended"], Known::LocksMutex),
+    (["4core4sync6atomic", "atomic_compare_exchange"], Known::Exchanges),
+    (["4core4sync6atomic", "AtomicU32$GT$16compare_exchange"], Known::Exchanges),
     (["3std3sys4sync6rwlock5futex", "6RwLock14read_contended"], Known::IsVoid),
     (["3std3sys4sync6rwlock5futex", "6RwLock15write_contended"], Known::IsVoid),
 ];
@@ -42,7 +46,7 @@ pub(super) fn functions(image: &Image) -> HashMap<u64, Known> {
 fn of(symbol: &[u8]) -> Option<Known> {
     let contains = |part: &str| symbol.windows(part.len()).any(|at| at == part.as_bytes());
     // Most symbols of a program are not the library's.
-    if !contains("3std3sys") {
+    if !contains("3std3sys") && !contains("4core4sync6atomic") {
         return None;
     }
     let is = |parts: &[&str; 2]| parts.iter().all(|part| contains(part));

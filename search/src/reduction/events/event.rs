@@ -271,12 +271,13 @@ impl Event {
         self.access(HARNESS) == Some(Access::Write)
     }
 
-    /// Whether this is an attempt to take the object, as opposed to a step of a loop that waits for
-    /// the object to change.
+    /// Whether this is an attempt to take the object, as opposed to a read of its memory or a step of a
+    /// loop that waits for the object to change.
     pub fn tries(&self, object: u64) -> bool {
+        use Operation as O;
         let own = self.accesses.own_first().next();
         own.is_some_and(|(own, _)| own == object)
-            && !matches!(self.operation, Operation::Yield | Operation::Sleep)
+            && !matches!(self.operation, O::Yield | O::Sleep | O::Read | O::Await)
     }
 
     /// Whether another task, or the two tasks themselves, can observe the order of the two events.

@@ -34,7 +34,8 @@ pub(super) fn races(path: &[PathNode], event: &Event, before: &[u32]) -> Vec<usi
             let Some(theirs) = frame.event.access(object) else { continue };
             let (races, stop) = match (access, theirs) {
                 _ if access.commutes(theirs) => (false, false),
-                // A task in a spin loop that waits for the object to change has not found it taken.
+                // A read of its memory may have found it free. A task in a spin loop that waits for the
+                // object to change has not found it taken.
                 (Access::Lock | Access::Take, Access::Read) if !frame.event.tries(object) => {
                     (true, false)
                 }

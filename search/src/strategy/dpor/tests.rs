@@ -1,6 +1,7 @@
 //! Complete searches of abstract programs.
 
 use super::*;
+use crate::rng::Rng;
 use crate::simulation::generated::classes;
 use crate::simulation::{At, Code, Compare, Program, Value, programs, runs};
 use crate::strategy::dfs::Dfs;
@@ -51,7 +52,7 @@ fn one_execution_for_each_trace() {
 /// The classes that a complete search runs, and those of all schedules.
 fn compare(main: Vec<Code>, bodies: &[Vec<Code>]) {
     let tasks = (0..bodies.len()).map(|task| (task, 0)).collect();
-    let mut program = programs::with(bodies.to_vec(), tasks, vec![0], 1, &[]);
+    let mut program = programs::with(bodies.to_vec(), tasks, vec![0], 2, &[]);
     program.code[0] = main;
     let found: Vec<u64> = classes(&program, Dpor::new()).map(|(class, _)| class).collect();
     let all: BTreeSet<u64> = classes(&program, Dfs::new(None)).map(|(class, _)| class).collect();
@@ -110,5 +111,41 @@ fn every_ending_of_every_schedule_is_among_them() {
             .collect();
         let missing: Vec<_> = all.difference(&found).collect();
         assert!(missing.is_empty(), "case {number}: {missing:?}");
+    }
+}
+
+/// A task that locks, tries to lock, and reads whether the mutexes are held.
+fn user_of_mutexes(rng: &mut Rng, uses: u64) -> Vec<Code> {
+    let mutex = |rng: &mut Rng| At(rng.below(2) as usize, None);
+    let x = At(0, None);
+    let mut code = Vec::new();
+    for _ in 0..uses {
+        let lock = mutex(rng);
+        match rng.below(4) {
+            0 => code.extend([Code::Lock(lock), Code::Peek(1, mutex(rng)), Code::Unlock(lock)]),
+            1 => code.extend([Code::Lock(lock), Code::Load(1, x), Code::Unlock(lock)]),
+            2 => {
+                code.push(Code::TryLock(1, lock));
+                let behind = code.len() + 3;
+                code.push(Code::If(Value::Register(1), Compare::Less, Value::Is(1), behind));
+                code.extend([Code::Store(x, Value::Is(1)), Code::Unlock(lock)]);
+            }
+            _ => code.extend([Code::Peek(1, lock), Code::Store(x, Value::Register(1))]),
+        }
+    }
+    code
+}
+
+#[test]
+fn reads_of_the_memory_of_a_mutex_depend_on_its_locks() {
+    let mut rng = Rng::new(31, 7);
+    let main = |count: usize| {
+        let all = (1..=count).map(Code::Create).chain((1..=count).map(Code::Join));
+        all.chain([Code::End]).collect::<Vec<Code>>()
+    };
+    for _ in 0..50 {
+        let (count, uses) = if rng.below(2) == 0 { (2, 2) } else { (3, 1) };
+        let bodies: Vec<Vec<Code>> = (0..count).map(|_| user_of_mutexes(&mut rng, uses)).collect();
+        compare(main(count), &bodies);
     }
 }
