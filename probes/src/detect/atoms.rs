@@ -56,7 +56,7 @@ pub(crate) fn note(access: &Access) {
 pub(crate) fn is_lock(address: u64) -> bool {
     let word = address & !7;
     learned_points::have_locks()
-        && is_hot(word)
+        && (POINTS.all.get() || is_hot(word))
         && learned_points::is_lock(identity::of(shared_views::canonical(word)), address & 7)
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn is_lock(address: u64) -> bool {
 /// standard library.
 pub(crate) fn note_lock(address: u64) {
     let word = address & !7;
-    if is_hot(word) && !is_lock(address) {
+    if (POINTS.all.get() || is_hot(word)) && !is_lock(address) {
         race::locks(identity::of(shared_views::canonical(word)), (address & 7) as u8);
     }
 }

@@ -69,10 +69,6 @@ impl Upcalls for Runtime {
         true
     }
 
-    fn take_or_wait(&self, address: u64, site: u64) -> bool {
-        futex::take_or_wait(address, site)
-    }
-
     fn deliver_outside(&self) {
         signal_delivery::deliver_while_parked();
     }

@@ -147,28 +147,6 @@ fn wait(
     -i64::from(error)
 }
 
-/// Tries to take a mutex of Rust's standard library (0 is free, 1 locked, 2 locked and perhaps awaited), as the step
-/// that the running task has just begun. If it is not free, the task sleeps until it is woken.
-///
-/// The library's own function first reads the word many times, and it tries to take the mutex and begins to sleep
-/// in separate steps; a thread that another one overtakes in between tries again. All that ends as if the thread
-/// had been later or earlier.
-pub(crate) fn take_or_wait(address: u64, site: u64) -> bool {
-    const FREE: u32 = 0;
-    const AWAITED: u32 = 2;
-    let before = word(address);
-    set_word(address, AWAITED);
-    if before == FREE {
-        return true;
-    }
-    let task = world().task();
-    task.interrupts.set(Interrupted::UnlessRestarted);
-    sleep(address, libc::FUTEX_BITSET_MATCH_ANY as u32, None, true, site);
-    task.interrupts.set(Interrupted::Never);
-    task.interrupted.set(false);
-    false
-}
-
 /// Whether an address is on a task's stack.
 fn is_on_stack(task: &Task, address: u64) -> bool {
     let stack = task.stack.get();

@@ -139,7 +139,7 @@ fn next(world: &World, number: u16) -> PendingOperation {
         }
         Operation::TimedWriteLock => rwlock::is_writable(object) || rwlock::prefers_writers(object),
         Operation::RwUnlock => rwlock::is_written(object),
-        other => locks::would_succeed(other, object, gate).unwrap_or(other.is_write()),
+        other => locks::would_succeed(other, object, gate.is_of_word()).unwrap_or(other.is_write()),
     };
     PendingOperation {
         mutex: identity::of(mutex),
@@ -276,7 +276,7 @@ fn synchronise(operation: Operation, object: u64, gate: Gate) {
         O::TimedWriteLock | O::WriteLock | O::WriteWake => rwlock::is_writable(object),
         // A release by a writer, as opposed to one by a reader.
         O::RwUnlock => rwlock::is_written(object),
-        _ => locks::would_succeed(operation, object, gate).unwrap_or(true),
+        _ => locks::would_succeed(operation, object, gate.is_of_word()).unwrap_or(true),
     };
     access::synchronise(operation, object, mutex, succeeds);
 }

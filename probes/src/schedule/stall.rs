@@ -319,7 +319,8 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     atoms::each_object(task, |object| objects.push(object.address));
     let object = objects.first().copied().unwrap_or(0);
     let (looked, changed) = (Effect::Read, Effect::Changed);
-    let would_succeed = || locks::would_succeed(operation, address, task.gate()).unwrap_or(true);
+    let would_succeed =
+        || locks::would_succeed(operation, address, task.gate().is_of_word()).unwrap_or(true);
     let unless = |succeeds: bool| if succeeds { changed } else { looked };
     STEP.before.set(None);
     let is_found =

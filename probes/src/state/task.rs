@@ -70,6 +70,15 @@ impl Gate {
     }
 }
 
+/// A mutex of Rust's standard library that a task is locking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Locking {
+    /// The address of its word.
+    pub(crate) mutex: u64,
+    /// Whether the lock was the task's last step.
+    pub(crate) has_locked: bool,
+}
+
 /// A wait of a parked task for something that another process may provide, on the task's stack.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExternalWait {
@@ -185,9 +194,8 @@ pub(crate) struct Task {
     /// While the task is at a probe: the lowest address on its stack that belongs to the program;
     /// the runtime's frames are below it. Otherwise 0.
     pub(crate) probed: Cell<u64>,
-    /// The mutex of Rust's standard library for which the task has executed its lock, and whose word it is about
-    /// to change; 0 for none.
-    pub(crate) locking: Cell<u64>,
+    /// The mutex of Rust's standard library whose word the task is about to change in a call.
+    pub(crate) locking: Cell<Option<Locking>>,
     /// The number of the predicate's site at which it is, plus one, or 0
     /// ([`crate::schedule::predicates`]); and whether the predicate's condition may hold with it.
     pub(crate) at_site: Cell<u32>,
@@ -322,7 +330,7 @@ impl Task {
         allocated: Cell::new([0; 8]),
         frames: Cell::new(0),
         probed: Cell::new(0),
-        locking: Cell::new(0),
+        locking: Cell::new(None),
         at_site: Cell::new(0),
         worth: Cell::new(false),
         passed: Cell::new(0),

@@ -34,9 +34,6 @@ pub(crate) trait Upcalls {
     fn task_alerted(&self, operation: Operation, object: u64, site: u64, gate: Gate);
     /// The running task has reached no scheduling point for long: whether it yielded to another task.
     fn yields(&self) -> bool;
-    /// The running task takes the mutex of Rust's standard library at this address, or waits until it is woken;
-    /// whether it has it.
-    fn take_or_wait(&self, address: u64, site: u64) -> bool;
     /// All tasks are parked: delivers the signals that other processes sent.
     fn deliver_outside(&self);
     /// Whether a parked task waits for something that another process may provide.
@@ -69,9 +66,6 @@ impl Upcalls for Unregistered {
     fn task_alerted(&self, _: Operation, _: u64, _: u64, _: Gate) {}
     fn yields(&self) -> bool {
         false
-    }
-    fn take_or_wait(&self, _: u64, _: u64) -> bool {
-        true
     }
     fn deliver_outside(&self) {}
     fn waits_outside(&self, _: u16) -> bool {

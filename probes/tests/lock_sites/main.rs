@@ -26,8 +26,7 @@ fn parts(function: &[Instruction]) -> Vec<(usize, LockPart)> {
     let calls = |one: &Instruction, target| {
         one.flow_control() == FlowControl::Call && one.near_branch_target() == target
     };
-    let found =
-        lock_sites::find(function, |one| calls(one, WAITS), |one| calls(one, EXCHANGES));
+    let found = lock_sites::find(function, |one| calls(one, WAITS), |one| calls(one, EXCHANGES));
     let number = |address| function.iter().position(|one| one.ip() == address);
     found.into_iter().map(|(address, part)| (number(address).expect("in it"), part)).collect()
 }
@@ -155,9 +154,8 @@ fn a_call_that_exchanges_is_a_lock_if_it_is_the_only_one() {
 
 #[test]
 fn an_exchange_is_of_four_bytes_in_shared_memory() {
-    let of = |write: fn(&mut CodeAssembler) -> Result<(), IcedError>| {
-        Exchange::of(&decode(write)[0])
-    };
+    let of =
+        |write: fn(&mut CodeAssembler) -> Result<(), IcedError>| Exchange::of(&decode(write)[0]);
     assert_eq!(of(|code| code.lock().cmpxchg(dword_ptr(rdi), r9d)), Exchange::IfEqual(9));
     assert_eq!(of(|code| code.xchg(dword_ptr(rdi + 8), eax)), Exchange::Always(0));
     assert_eq!(of(|code| code.cmpxchg(dword_ptr(rdi), r9d)), Exchange::None);

@@ -257,25 +257,8 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     // The copy is on the task's stack while it is parked, where nothing may differ between two
     // iterations of a loop (`crate::schedule::stall`).
     let probe = Probe { counts: hot_probes::Counts::default(), ..probe.clone() };
-    if probe.lock != LockPart::None || probe.exchange != Exchange::None {
-        world().task().probed.set(&raw const *registers as u64);
-        match probe.lock {
-            LockPart::Wait => {
-                word_locks::wait(&probe, registers);
-                return continue_behind(&probe, registers, bulk::Done::Call);
-            }
-            LockPart::Call => {
-                word_locks::calls(&probe, registers);
-                world().task().probed.set(0);
-                return probe.copy.get();
-            }
-            LockPart::None | LockPart::Exchange if word_locks::exchanges(&probe, registers) => {
-                world().task().probed.set(0);
-                hidden_state::begun();
-                return probe.copy.get();
-            }
-            LockPart::None | LockPart::Exchange => {}
-        }
+    if let Some(done) = lock(&probe, registers) {
+        return done;
     }
     if probe.unknown_call != 0 && probe.has_unknown_effects(registers) {
         calls::report(probe.unknown_call, probe.behind);
@@ -335,6 +318,33 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     }
     hidden_state::begun();
     probe.copy.get()
+}
+
+/// What is done here at an instruction of a lock of Rust's standard library: where the program continues.
+fn lock(probe: &Probe, registers: &mut Registers) -> Option<u64> {
+    if probe.lock == LockPart::None && probe.exchange == Exchange::None {
+        return None;
+    }
+    let task = world().task();
+    task.probed.set(&raw const *registers as u64);
+    let general = &registers.general;
+    match probe.lock {
+        LockPart::Wait => {
+            word_locks::wait(probe.behind, general);
+            return Some(continue_behind(probe, registers, bulk::Done::Call));
+        }
+        LockPart::Call => word_locks::calls(probe.behind, general),
+        LockPart::None | LockPart::Exchange => {
+            let word = (address(&probe.operands[0], general), probe.behind);
+            let kind = (probe.exchange, probe.lock);
+            if !word_locks::exchanges(kind, word, general, probe.counts()) {
+                return None;
+            }
+            hidden_state::begun();
+        }
+    }
+    task.probed.set(0);
+    Some(probe.copy.get())
 }
 
 /// Whether an access is one more read of a loop that counts them.

@@ -7,20 +7,17 @@
 //! mutex was free. A search that knows it has one class for each order in which tasks hold the mutex.
 //!
 //! A word is known to be a mutex once a lock was executed on it, in an earlier execution
-//! ([`crate::detect::learned_points`]): until then its instructions are updates of memory.
+//! ([`crate::detect::learned_points`]): until then its instructions are updates of memory, and only a task that
+//! failed to lock it waits at a gate.
 
 use crate::detect::access::{Access, expect_point, is_in_company, is_point, look};
 use crate::detect::{atoms, learned_points};
-use crate::instrument::binary::Probe;
-use crate::instrument::binary::effective_address::address;
 use crate::instrument::binary::lock_sites::{Exchange, LockPart};
 use crate::instrument::binary::monitored;
-use crate::instrument::binary::stub::Registers;
 use crate::schedule::access_points::arrive_to_write;
 use crate::state::locks::holders;
 use crate::state::locks::word::{FREE, HELD, is_free, word};
-use crate::state::task::Gate;
-use crate::state::upcalls;
+use crate::state::task::{Gate, Locking};
 use crate::state::world::world;
 use crate::steps::record;
 use traces::Operation;
@@ -34,78 +31,85 @@ const RDX: usize = 2;
 const SIZE: u64 = 4;
 
 /// The running task is about to execute an exchange. Whether that was handled here: as a step on a mutex, or as
-/// part of one.
-pub(super) fn exchanges(probe: &Probe, registers: &Registers) -> bool {
-    let general = &registers.general;
-    let mutex = address(&probe.operands[0], general);
-    let access = access(mutex, probe.behind);
-    if world().task().locking.get() == mutex {
-        world().task().locking.set(0);
+/// part of one. `counts`: whether the access counts for the detection of waiting.
+pub(super) fn exchanges(
+    (exchange, part): (Exchange, LockPart),
+    (mutex, site): (u64, u64),
+    general: &[u64; 16],
+    counts: bool,
+) -> bool {
+    let access = access(mutex, site);
+    let locking = world().task().locking.take().filter(|locking| locking.mutex == mutex);
+    if locking.is_some_and(|locking| locking.has_locked) {
         observe(&access);
         return true;
     }
+    let is_lock = locking.is_some() || part == LockPart::Exchange;
     let low = |register: u8| general[usize::from(register)] as u32;
-    let operation = match (probe.exchange, probe.lock) {
-        (Exchange::IfEqual(new), part) if low(RAX as u8) == FREE && low(new) == HELD => {
-            if part == LockPart::Exchange { Operation::Lock } else { Operation::TryLock }
+    let operation = match exchange {
+        Exchange::IfEqual(new) if low(RAX as u8) == FREE && low(new) == HELD => {
+            if is_lock {
+                Operation::Lock
+            } else {
+                Operation::TryLock
+            }
         }
-        (Exchange::Always(new), _) if low(new) == FREE && !is_free(mutex) => Operation::Unlock,
+        Exchange::Always(new) if low(new) == FREE && !is_free(mutex) => Operation::Unlock,
         _ => return false,
     };
-    if !learned_points::have_locks() && operation != Operation::Lock || !is_point(&access) {
-        return false;
-    }
-    if !atoms::is_lock(mutex) {
-        if operation == Operation::Lock {
-            atoms::note_lock(mutex);
-        }
-        return false;
-    }
+    let is_known = atoms::is_lock(mutex) && is_point(&access);
     match operation {
-        Operation::Lock => lock(&access),
-        Operation::TryLock => try_lock(&access),
-        _ => unlock(&access),
+        Operation::Lock if is_known => lock(&access),
+        Operation::TryLock if is_known => try_lock(&access),
+        Operation::Unlock if is_known => unlock(&access),
+        Operation::Lock => update_to_lock(&access, counts),
+        _ => {
+            if operation == Operation::Unlock {
+                gave_back(mutex);
+            }
+            return false;
+        }
     }
     true
 }
 
+/// Locks a mutex that is not known to be one, which may fail.
+fn update_to_lock(access: &Access, counts: bool) {
+    if is_point(access) {
+        atoms::note_lock(access.address);
+    }
+    monitored::update(access, counts);
+    if is_free(access.address) {
+        took(access.address);
+    }
+}
+
 /// The running task is about to call the function that makes the compare-and-swap of a lock, with the mutex, the
 /// expected value and the new one.
-pub(super) fn calls(probe: &Probe, registers: &Registers) {
-    let general = &registers.general;
+pub(super) fn calls(site: u64, general: &[u64; 16]) {
     let (mutex, expected, new) = (general[RDI], general[RSI] as u32, general[RDX] as u32);
     if !is_in_company() || (expected, new) != (FREE, HELD) || mutex % SIZE != 0 {
         return;
     }
-    if !atoms::is_lock(mutex) {
-        return atoms::note_lock(mutex);
-    }
+    let is_known = atoms::is_lock(mutex);
     // A replay has this probe only if it is known.
-    if !learned_points::is_site(probe.behind) {
-        return expect_point(mutex & !7, probe.behind);
+    if is_known && !learned_points::is_site(site) {
+        return expect_point(mutex & !7, site);
     }
-    lock(&access(mutex, probe.behind));
-    world().task().locking.set(mutex);
+    if is_known {
+        lock(&access(mutex, site));
+    }
+    world().task().locking.set(Some(Locking { mutex, has_locked: is_known }));
 }
 
 /// Takes a mutex in place of the function that waits for it.
-pub(super) fn wait(probe: &Probe, registers: &Registers) {
-    let mutex = registers.general[RDI];
-    let access = access(mutex, probe.behind);
-    if atoms::is_lock(mutex) {
-        lock(&access);
-        word(mutex).set(HELD);
-        return;
-    }
+pub(super) fn wait(site: u64, general: &[u64; 16]) {
+    let mutex = general[RDI];
     if is_in_company() {
         atoms::note_lock(mutex);
     }
-    loop {
-        monitored::update(&access, false);
-        if upcalls::get().take_or_wait(mutex, probe.behind) {
-            return;
-        }
-    }
+    lock(&access(mutex, site));
+    word(mutex).set(HELD);
 }
 
 fn access(address: u64, site: u64) -> Access {
@@ -131,14 +135,20 @@ fn try_lock(access: &Access) {
 
 fn unlock(access: &Access) {
     arrive_to_write(access, Operation::Unlock, Gate::WordOpen(access.address));
-    while let Some(holder) = holders::holders(access.address).next() {
-        while holders::remove(access.address, holder) {}
-    }
+    gave_back(access.address);
     observe(access);
 }
 
 fn took(mutex: u64) {
+    gave_back(mutex);
     holders::add(mutex, world().current.get());
+}
+
+/// Whichever task held the mutex does no more.
+fn gave_back(mutex: u64) {
+    while let Some(holder) = holders::holders(mutex).next() {
+        while holders::remove(mutex, holder) {}
+    }
 }
 
 /// Compares the access to the word with earlier ones. What it orders follows from the operation.

@@ -9,15 +9,14 @@ pub(crate) mod semaphore;
 pub(crate) mod spin_lock;
 pub(crate) mod word;
 
-use crate::state::task::Gate;
 use traces::Operation;
 
-/// Whether an operation at this gate that tries to acquire this object, with or without a time limit, succeeds
-/// now; none for other operations.
-pub(crate) fn would_succeed(operation: Operation, object: u64, gate: Gate) -> Option<bool> {
+/// Whether an operation that tries to acquire this object, with or without a time limit, succeeds now; none for
+/// other operations. `is_word`: whether the object is a mutex of Rust's standard library.
+pub(crate) fn would_succeed(operation: Operation, object: u64, is_word: bool) -> Option<bool> {
     use Operation as O;
     Some(match operation {
-        O::TryLock if gate.is_of_word() => word::is_free(object),
+        O::TryLock if is_word => word::is_free(object),
         O::TryLock | O::TimedLock => mutex::is_free(object),
         O::SemTryWait | O::SemTimedWait => semaphore::value(object) > 0,
         O::TryReadLock | O::TimedReadLock => rwlock::is_readable(object),
