@@ -223,6 +223,7 @@ mod tests {
             signature: String::new(),
             message: "T1 waits".to_owned(),
             site: "queue.c:9".to_owned(),
+            stack: Vec::new(),
             trace: Some("out/a b.heddle".to_owned()),
             found_at: 3,
             preemptions: 1,

@@ -8,7 +8,6 @@ use crate::{Error, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use traces::DeadlineNote;
 use traces::execution::{DataChoice, Pending};
 use traces::order::LocksByTask;
 use traces::trace::{Header, Options};
@@ -16,6 +15,7 @@ use traces::wire::{
     FoundFailure, NO_TASK, ObjectInfo, RECORD_CALLERS, RECORD_DATA, RECORD_DEADLINE,
     RECORD_ENABLED, Record, TaskInfo, class, task_state,
 };
+use traces::{DeadlineNote, PANICKED};
 use traces::{
     EnabledChange, Execution, Failure, FailureKind, Frame, Object, ObjectKind, ObjectLocation,
     Operation, Site, Step, TaskId, TaskRecord, TaskStack, TaskState, Trace, WaitEdge,
@@ -529,7 +529,13 @@ impl Reader<'_> {
         let waits = self.waits(found, tasks, memory);
         let own =
             |stack: &TaskStack| stack.frames.iter().find(|frame| is_user_frame(frame)).cloned();
-        let task = found.task.map(TaskId);
+        // A deadlock without a cycle is reported at the first of the tasks that wait.
+        let is_harness = |task: &TaskId| self.main_last && *task == TaskId::MAIN;
+        let of_test = waits.first().map(|edge| edge.task);
+        let task = found.task.map(TaskId).map(|task| match of_test {
+            Some(of_test) if is_harness(&task) => of_test,
+            _ => task,
+        });
         let of_task = stacks.iter().find(|stack| Some(stack.task) == task);
         let frame = match found.kind {
             // The site in user code, not the site in the library that detected the failure.
@@ -605,11 +611,15 @@ impl Reader<'_> {
         for step in self.execution.steps.iter().take(past.step as usize) {
             held.accesses(&self.execution, step);
         }
+        let mut frames: Vec<Frame> = frames.collect();
+        // The innermost frames of a panic are those that print it.
+        let own = frames.iter().position(is_user_frame).filter(|_| past.what == PANICKED);
+        frames.drain(..own.unwrap_or(0));
         traces::HistoryEvent {
             what: past.what.clone(),
             task,
             step: past.step,
-            frames: frames.collect(),
+            frames,
             locks: held.of(task).collect(),
         }
     }
