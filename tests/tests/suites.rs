@@ -204,6 +204,12 @@ fn wrong_programs_and_options_are_named_and_the_others_are_run() {
     assert!(made.expect("chmod runs").success());
     let run = home.heddle(["test", "./odd"]);
     assert!(run.status == 3 && run.stdout.contains("its tests are not known"), "{run:?}");
+    // It prints something beside its list, also where no test is ignored.
+    let script = "#!/bin/sh\n# RUST_TEST_THREADS\necho starting\ncase \"$*\" in *--ignored*) ;; \
+        *) echo 'only: test';; esac\n";
+    std::fs::write(home.path().join("odd"), script).expect("a file");
+    let run = home.heddle(["test", "./odd", "--list"]);
+    assert_eq!((run.status, run.stdout.as_str()), (0, "odd only\n"), "{run:?}");
 }
 
 /// Compiles the Rust suite and returns its test program.

@@ -40,6 +40,7 @@ int main(int count, char **words) {
   if (!strcmp(what, "fixture")) return access("fixture", F_OK) != 0;
   if (!strcmp(what, "path")) return strncmp(getenv("PATH"), "/own:", 5) != 0;
   if (!strcmp(what, "sum")) return sum != 2;
+  if (!strcmp(what, "sometimes")) return sum == 2 ? 0 : 77;
   return 0;
 }
 "#;
@@ -91,6 +92,7 @@ fn results_are_judged_as_ctest_judges_them() {
         ("off", "fails", "DISABLED \"TRUE\""),
         ("output", "says", "PASS_REGULAR_EXPRESSION \"all (was|is) fine\""),
         ("skipped", "skips", "SKIP_RETURN_CODE \"77\""),
+        ("skips sometimes", "sometimes", "SKIP_RETURN_CODE \"77\""),
         ("skipped by output", "no device", "SKIP_REGULAR_EXPRESSION \"no d.vice\""),
         ("sum", "sum", "SKIP_REGULAR_EXPRESSION \"no d.vice\""),
         (
@@ -133,6 +135,8 @@ fn results_are_judged_as_ctest_judges_them() {
             &format!("removes: ignored, {beside}"),
             "skipped by output: ignored, it skips itself (its output has `no d.vice`)",
             "skipped: ignored, it skips itself (exit status 77)",
+            "skips sometimes: incomplete, it skips itself (exit status 77) in a schedule, with which the search \
+             ended",
             "sum: bug",
             "variables: clean",
             "wrong output: bug, its output has nothing of what it must have (PASS_REGULAR_EXPRESSION)",

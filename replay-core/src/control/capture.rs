@@ -554,6 +554,8 @@ impl Reader<'_> {
             // Some misuses of the heap are detected late; then the site of the `free` is reported
             // instead.
             FailureKind::UseAfterFree if found.exact => of_task.and_then(own),
+            // A library's function that ends the process, such as that of Rust, was called by the user's.
+            FailureKind::Exit if !self.is_user_site(found.address) => of_task.and_then(own),
             _ => None,
         };
         let frame = frame.or_else(|| {
@@ -598,6 +600,12 @@ impl Reader<'_> {
             failure.signature = format!("race {}", places.join(" "));
         }
         failure
+    }
+
+    /// Whether the code at this address, or what it is inlined in, is the user's.
+    fn is_user_site(&self, address: u64) -> bool {
+        let site = self.symbols.site(address);
+        site.is_some_and(|site| self.symbols.frames(site, false).iter().any(is_user_frame))
     }
 
     /// An earlier event of the failure's history, with names.

@@ -154,12 +154,16 @@ fn of_framework(
         }
         let listing = Listing { stdout: &ended.stdout, stderr: &ended.stderr };
         let printed = if ended.stdout.is_empty() { &ended.stderr } else { &ended.stdout };
-        (framework.parse)(&listing)
-            .ok_or_else(|| format!("printed no list of tests but `{}`", first_line(printed)))
+        let no_list = || format!("printed no list of tests but `{}`", first_line(printed));
+        Ok((framework.parse)(&listing).ok_or_else(no_list))
     };
-    let first = ask(framework.listing)?;
+    let first = ask(framework.listing)??;
     let second = match framework.second {
-        Some(second) => ask(second.arguments())?,
+        // What a program prints beside a list without tests is no list: the first one stands alone.
+        Some(second) => match ask(second.arguments())? {
+            Ok(second) => second,
+            Err(_) => return Ok(first),
+        },
         None => Vec::new(),
     };
     Ok(framework.combine(first, second))
