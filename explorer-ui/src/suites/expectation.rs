@@ -33,7 +33,7 @@ pub enum Judged {
 }
 
 impl Expectation {
-    /// Judges an execution that ended by itself, with this exit status.
+    /// Judges an execution in which the program exited with this status.
     #[must_use]
     pub fn judge(&self, status: i32, output: &str) -> Judged {
         let first = |texts: &[String]| texts.iter().find(|text| has(output, text)).cloned();

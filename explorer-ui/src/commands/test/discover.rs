@@ -159,7 +159,7 @@ fn of_framework(
     };
     let first = ask(framework.listing)??;
     let second = match framework.second {
-        // What a program prints beside a list without tests is no list: the first one stands alone.
+        // What a program prints beside a list without tests is no list: only the first one counts.
         Some(second) => match ask(second.arguments())? {
             Ok(second) => second,
             Err(_) => return Ok(first),

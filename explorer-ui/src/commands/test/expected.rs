@@ -22,7 +22,7 @@ impl Test {
         Some(format!("it needs {}, which does not exist", missing.display()))
     }
 
-    /// What an execution says; `ByStatus` if it did not end by itself.
+    /// What an execution says; `ByStatus` if the program did not exit.
     pub(super) fn judge(&self, trace: &Trace) -> Judged {
         let Some(status) = exit_status(trace) else { return Judged::ByStatus };
         self.program.expectation.judge(status, &String::from_utf8_lossy(&trace.output))
@@ -71,7 +71,7 @@ impl Test {
     }
 }
 
-/// The exit status of an execution that ended by itself.
+/// The exit status of an execution in which the program exited.
 fn exit_status(trace: &Trace) -> Option<i32> {
     let Some(failure) = &trace.failure else { return Some(0) };
     match failure.kind {

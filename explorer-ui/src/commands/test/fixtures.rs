@@ -31,7 +31,7 @@ pub(super) fn set_up(
         // Programs that need each other have no order.
         let at = needed.iter().position(|program| !waits(program)).unwrap_or(0);
         let program = needed.remove(at);
-        if let Err(why) = run(program, interrupted) {
+        if let Err(why) = run(program, TIME, interrupted) {
             let why = format!("its fixture is missing: {} {why}", program.name);
             failed.extend(program.fixtures.sets_up.iter().map(|name| (name.clone(), why.clone())));
         }
@@ -53,7 +53,7 @@ pub(super) fn clean_up(
 ) -> Vec<String> {
     let cleans = |program: &&Program| program.fixtures.cleans_up.iter().any(|it| used.contains(it));
     let failed = programs.iter().filter(cleans).filter_map(|program| {
-        let why = run(program, interrupted).err()?;
+        let why = run(program, TIME, interrupted).err()?;
         Some(format!("{} {why}", program.name))
     });
     failed.collect()
@@ -77,14 +77,14 @@ fn needed<'a>(
     }
 }
 
-fn run(program: &Program, interrupted: &AtomicBool) -> Result<(), String> {
+fn run(program: &Program, time: Duration, interrupted: &AtomicBool) -> Result<(), String> {
     // Without a disabled one CTest runs the tests, too.
     let command = program.command.split_first().filter(|_| program.disabled.is_none());
     let Some((first, rest)) = command else { return Ok(()) };
     let mut command = Command::new(first);
     command.args(rest).current_dir(&program.directory);
     command.envs(program.environment.iter().map(|(name, value)| (name, value)));
-    let ended = child::run(&mut command, TIME, interrupted)
+    let ended = child::run(&mut command, time, interrupted)
         .map_err(|error| format!("cannot be started: {error}"))?;
     match ended.status {
         Some(status) if status.success() => Ok(()),
@@ -112,6 +112,14 @@ mod tests {
             },
             ..Program::default()
         }
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_makes_no_fixture() {
+        let command = ["/bin/sh", "-c", "sleep 600"].map(Into::into).to_vec();
+        let program = Program { command, directory: "/".into(), ..program("base", &[], &["base"]) };
+        let ended = run(&program, Duration::from_millis(20), &AtomicBool::new(false));
+        assert_eq!(ended, Err("ended with no exit status in time".to_owned()));
     }
 
     #[test]
