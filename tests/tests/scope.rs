@@ -127,3 +127,37 @@ fn a_failure_found_in_a_scope_replays_without_it() {
     let trace = report.bugs[0].trace.as_deref().expect("a trace");
     assert_eq!(home.heddle(["replay", "--times", "5", trace]).status, 1);
 }
+
+/// Without optimisation an atomic operation is a function of Rust's library: the user's code that called it
+/// counts.
+#[test]
+fn an_operation_in_a_library_is_in_the_code_that_called_it() {
+    let home = Home::new();
+    let source = "use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+        static VALUE: AtomicU32 = AtomicU32::new(0);
+        fn add() { let seen = VALUE.load(SeqCst); VALUE.store(seen + 1, SeqCst); }
+        fn main() {
+            let threads = [std::thread::spawn(add), std::thread::spawn(add)];
+            for thread in threads { thread.join().unwrap(); }
+            assert_eq!(VALUE.load(SeqCst), 2);
+        }\n";
+    std::fs::write(home.path().join("lost.rs"), source).expect("a file");
+    let program = home.path().join("lost");
+    let mut compiler = std::process::Command::new("rustc");
+    compiler.args(["--edition", "2024", "-g", "-o"]).arg(&program).arg(home.path().join("lost.rs"));
+    assert!(compiler.env_remove("RUSTFLAGS").status().expect("rustc runs").success());
+    let program = program.to_string_lossy().into_owned();
+    for (option, pattern, found) in [
+        ("--focus", "lost::add", true),
+        ("--focus", "lost.rs", true),
+        ("--focus", "lost::main", false),
+        ("--atomic", "lost::add", false),
+        ("--atomic", "lost.rs", false),
+        ("--atomic", "lost::main", true),
+    ] {
+        let words =
+            ["explore", "--json", "--max-executions", "2000", option, pattern, "--", &program];
+        let report = home.heddle(words).report();
+        assert_eq!(report.verdict == Verdict::Bug, found, "{option} {pattern}: {report:?}");
+    }
+}

@@ -204,6 +204,12 @@ fn wrong_programs_and_options_are_named_and_the_others_are_run() {
     assert!(made.expect("chmod runs").success());
     let run = home.heddle(["test", "./odd"]);
     assert!(run.status == 3 && run.stdout.contains("its tests are not known"), "{run:?}");
+    // It prints something beside its list, also where no test is ignored.
+    let script = "#!/bin/sh\n# RUST_TEST_THREADS\necho starting\ncase \"$*\" in *--ignored*) ;; \
+        *) echo 'only: test';; esac\n";
+    std::fs::write(home.path().join("odd"), script).expect("a file");
+    let run = home.heddle(["test", "./odd", "--list"]);
+    assert_eq!((run.status, run.stdout.as_str()), (0, "odd only\n"), "{run:?}");
 }
 
 /// Compiles the Rust suite and returns its test program.
@@ -252,6 +258,13 @@ fn rust_tests_are_searched_and_their_harness_is_not() {
         "{bug}"
     );
     assert!(bug["site"].as_str().is_some_and(|site| site.starts_with("lib.rs:")), "{bug}");
+    // The stack that raised the panic, which no longer exists when the process ends.
+    let innermost = bug["stack"][0].as_str().expect("a frame");
+    assert!(innermost.starts_with("counters::tests::early_read (lib.rs:"), "{bug}");
+    let shown = home.heddle(["show", bug["trace"].as_str().expect("a trace")]);
+    let panicked = shown.stdout.find("T1 tests::early_re panicked after step ");
+    let main = shown.stdout.find("T0 main failed here");
+    assert!(panicked.is_some() && panicked < main, "{}", shown.stdout);
     let is_error = |test: &&Value| test["test"] == "tests::lost_update_as_error";
     let error = object["tests"].as_array().expect("a list").iter().find(is_error);
     let bug = &error.expect("the test")["report"]["bugs"][0];
@@ -275,6 +288,14 @@ fn rust_tests_are_searched_and_their_harness_is_not() {
         message.starts_with("T1 waits for ") && message.contains("; T2 waits for "),
         "{message}"
     );
+    let source = std::fs::read_to_string(sources().join("rust/src/lib.rs")).expect("a source");
+    let site = bug["site"].as_str().and_then(|site| site.strip_prefix("lib.rs:"));
+    let line: usize = site.and_then(|line| line.parse().ok()).expect("a line");
+    let line = source.lines().nth(line - 1).expect("the line exists");
+    assert!(line.contains(".lock().unwrap()"), "{bug}: {line}");
+    let trace = bug["trace"].as_str().expect("a trace");
+    let cause = home.heddle(["bisect", trace]).stdout;
+    assert!(cause.contains("T2") && !cause.contains("T0 main: futex wait"), "{cause}");
     // A name that does not exist, and a tool that starts the tests in other processes.
     for verb in ["explore", "run"] {
         let run = home.heddle([verb, "--", &program, "--exact", "tests::no_such"]);

@@ -220,10 +220,27 @@ pub struct Failure {
     pub past: Vec<HistoryEvent>,
 }
 
+impl Failure {
+    /// The stack of the task that failed, or of the panic that ended the execution later: from the frame at
+    /// the failure's place, if it is known. Functions with their places.
+    #[must_use]
+    pub fn own_stack(&self) -> Vec<String> {
+        let raised = self.past.iter().find(|event| event.what == PANICKED);
+        let own = self.stacks.iter().find(|stack| Some(stack.task) == self.task);
+        let frames = raised.map(|event| &event.frames).or(own.map(|stack| &stack.frames));
+        let frames = frames.map_or(&[][..], Vec::as_slice);
+        let from = frames.iter().position(|frame| frame.place() == self.place);
+        frames[from.unwrap_or(0)..].iter().map(Frame::in_words).collect()
+    }
+}
+
+/// What a task did that raised the panic which ended the execution later.
+pub const PANICKED: &str = "panicked";
+
 /// Something that happened earlier in an execution that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct HistoryEvent {
-    /// What happened: `allocated` or `freed` (a block), or a description of a memory access.
+    /// What happened: `allocated` or `freed` (a block), [`PANICKED`], or a description of a memory access.
     pub what: String,
     /// The task that did it.
     pub task: TaskId,
@@ -240,6 +257,9 @@ impl HistoryEvent {
     /// What happened, as a verb with its object.
     #[must_use]
     pub fn words(&self) -> String {
-        if self.what.contains(' ') { self.what.clone() } else { format!("{} the block", self.what) }
+        match self.what.as_str() {
+            what if what == PANICKED || what.contains(' ') => what.to_owned(),
+            what => format!("{what} the block"),
+        }
     }
 }

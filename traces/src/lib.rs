@@ -30,7 +30,7 @@ pub mod trace;
 pub mod wire;
 
 pub use execution::{DeadlineNote, EnabledChange, Execution, Step, TaskRecord, seconds};
-pub use failure::{Failure, FailureKind, HistoryEvent, TaskStack, TaskState, WaitEdge};
+pub use failure::{Failure, FailureKind, HistoryEvent, PANICKED, TaskStack, TaskState, WaitEdge};
 pub use object::{Object, ObjectKind, ObjectLocation};
 pub use operation::Operation;
 pub use schedule::{Choice, TaskId};

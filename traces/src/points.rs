@@ -368,6 +368,9 @@ pub struct PreemptionScope {
     pub atomic: Vec<CodeRange>,
     /// Preemptions only in these ranges.
     pub focus: Option<Vec<CodeRange>>,
+    /// The user's own code. An operation in other code, such as an atomic one of Rust's library, is also at
+    /// the place from which the user's code called that.
+    pub own: Vec<CodeRange>,
     /// These tasks are preempted nowhere.
     pub serial: Vec<SerialTasks>,
     /// Main runs only when no other task can, and its accesses make no scheduling points: it belongs to

@@ -62,6 +62,10 @@ pub struct Bug {
     pub message: String,
     /// `queue.c:41`, or the most precise description that is known.
     pub site: String,
+    /// The stack of the task that failed, from the innermost frame in the program's own code: functions and
+    /// code locations, as `push (queue.c:41)`. Empty if it is not known.
+    #[serde(default)]
+    pub stack: Vec<String>,
     /// The trace file; null if it could not be written.
     pub trace: Option<String>,
     /// The number of the first execution with this failure, from 1; 0 if only the learning phase

@@ -53,4 +53,13 @@ impl Frame {
             format!("{}+0x{offset:x}", name(&self.module))
         }
     }
+
+    /// The function and the place: `push (queue.c:12)`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match (self.function.as_str(), self.place()) {
+            ("", place) => place,
+            (function, place) => format!("{function} ({place})"),
+        }
+    }
 }

@@ -202,14 +202,7 @@ mod tests {
 
     #[test]
     fn one_program_is_needed() {
-        let program = |name: &str| Program {
-            name: name.to_owned(),
-            command: Vec::new(),
-            directory: PathBuf::new(),
-            environment: Vec::new(),
-            disabled: None,
-            is_one_test: false,
-        };
+        let program = |name: &str| Program { name: name.to_owned(), ..Program::default() };
         let (bank, queue) = (program("bank"), program("queue"));
         assert_eq!(only(&[]).expect_err("none"), "cargo built no program for these options");
         assert_eq!(

@@ -107,6 +107,7 @@ fn report(trace: &Trace, strategy: &str, path: String) -> Report {
             signature: failure.signature.clone(),
             message: failure.message.clone(),
             site: failure.place.clone(),
+            stack: failure.own_stack(),
             trace: Some(path),
             found_at: 1,
             preemptions: execution.preemptions().len() as u64,

@@ -137,6 +137,7 @@ mod tests {
             signature: "s".into(),
             message: "a < b && \"c\" \u{1b}[0m".into(),
             site: "x.c:3".into(),
+            stack: Vec::new(),
             trace: None,
             found_at: 2,
             preemptions: 1,

@@ -153,6 +153,7 @@ mod tests {
             signature: "s".into(),
             message: "left: 1, right: 2".into(),
             site: "src/lib.rs:9".into(),
+            stack: Vec::new(),
             trace: Some("heddle-out/bank/lost/panic-1.heddle".into()),
             found_at: 2,
             preemptions: 1,

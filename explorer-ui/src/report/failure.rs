@@ -31,10 +31,13 @@ pub fn render(trace: &Trace, style: &Style, cells: usize) -> String {
         text.push_str(&style.paint(Role::Bad, &line));
         text.push('\n');
     }
-    for stack in &failure.stacks {
-        text.push('\n');
-        text.push_str(&self::stack(trace, failure, stack, style, cells));
-    }
+    let stacks = || {
+        let all = failure.stacks.iter();
+        all.map(|one| format!("\n{}", stack(trace, failure, one, style, cells))).collect::<String>()
+    };
+    // After a panic the stacks are those of the end of the process.
+    let is_panic = failure.kind == FailureKind::Panic;
+    text.push_str(&if is_panic { String::new() } else { stacks() });
     for past in &failure.past {
         let title = style.paint(Role::TaskTitle(past.task), &task_title(trace, past.task));
         let when = match past.step {
@@ -45,6 +48,7 @@ pub fn render(trace: &Trace, style: &Style, cells: usize) -> String {
         text.push_str(&format!("\n{title} {}{holding} {when}\n", clean(&past.words())));
         text.push_str(&frames(&past.frames, style, cells));
     }
+    text.push_str(&if is_panic { stacks() } else { String::new() });
     text
 }
 

@@ -5,6 +5,7 @@ use super::style::{Role, Style};
 use super::text::{clean, clip, count, fill, grouped, quote, width};
 use crate::suites::outcome::counts;
 use crate::suites::{Outcome, Verdict};
+use std::collections::BTreeMap;
 
 /// The line for a test that ended: verdict, time, name, and the failure or the reason.
 #[must_use]
@@ -143,6 +144,7 @@ fn table(outcomes: &[Outcome], style: &Style, cells: usize) -> String {
         let names: Vec<String> = outcomes
             .iter()
             .filter(|outcome| outcome.verdict == verdict)
+            .filter(|outcome| verdict != Verdict::Ignored || outcome.reason.is_empty())
             .map(|outcome| clean(&outcome.name()))
             .collect();
         if !names.is_empty() {
@@ -151,8 +153,17 @@ fn table(outcomes: &[Outcome], style: &Style, cells: usize) -> String {
             text.push('\n');
         }
     }
+    let mut ignored: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for outcome in outcomes.iter().filter(|outcome| outcome.verdict == Verdict::Ignored) {
+        ignored.entry(&outcome.reason).or_default().push(clean(&outcome.name()));
+    }
+    for (why, names) in ignored.into_iter().filter(|(why, _)| !why.is_empty()) {
+        text.push_str(&style.paint(Role::Dim, &format!("ignored, {}: ", clean(why))));
+        text.push_str(&names.join(", "));
+        text.push('\n');
+    }
     for outcome in outcomes.iter().filter(|outcome| !outcome.reason.is_empty()) {
-        if matches!(outcome.verdict, Verdict::Error | Verdict::Unsupported) {
+        if !matches!(outcome.verdict, Verdict::Ignored | Verdict::NotRun | Verdict::NoThreads) {
             let name = clean(&outcome.name());
             text.push_str(&format!("{}: {}\n", name, clean(&outcome.reason)));
         }
@@ -223,6 +234,7 @@ mod tests {
             signature: String::new(),
             message: "T1 waits".to_owned(),
             site: "queue.c:9".to_owned(),
+            stack: Vec::new(),
             trace: Some("out/a b.heddle".to_owned()),
             found_at: 3,
             preemptions: 1,

@@ -160,6 +160,7 @@ mod tests {
             signature: signature.to_owned(),
             message: String::new(),
             site: String::new(),
+            stack: Vec::new(),
             trace: None,
             found_at: 1,
             preemptions: 0,

@@ -1,5 +1,6 @@
-//! Where test programs come from besides the command line: CTest, Meson, and files of command lines.
+//! Where test programs come from besides the command line: Meson, and files of command lines.
 
+use super::expectation::Expectation;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,45 +20,42 @@ pub struct Program {
     pub is_one_test: bool,
     /// Why the program is not run, if it is not.
     pub disabled: Option<String>,
+    /// How its result is judged.
+    pub expectation: Expectation,
+    /// Files without which it cannot run.
+    pub needed_files: Vec<PathBuf>,
+    /// What it needs, makes and removes.
+    pub fixtures: Fixtures,
 }
 
-/// The programs of `ctest --show-only=json-v1`, run in `build`.
-///
-/// # Errors
-/// If the text is not the object that CTest prints.
-pub fn of_ctest(text: &str, build: &Path) -> Result<Vec<Program>, String> {
-    let wrong = |what: &str| format!("ctest --show-only=json-v1 printed {what}");
-    let object: Value = serde_json::from_str(text).map_err(|error| wrong(&error.to_string()))?;
-    let tests = object["tests"].as_array().ok_or_else(|| wrong("no list of tests"))?;
-    let program = |test: &Value| {
-        let property = |name: &str| {
-            let all = test["properties"].as_array().into_iter().flatten();
-            all.filter(|one| one["name"] == name).map(|one| &one["value"]).next_back()
-        };
-        let command = words(&test["command"]);
-        let directory = property("WORKING_DIRECTORY").and_then(Value::as_str);
-        let is_disabled = property("DISABLED").is_some_and(|value| *value == Value::Bool(true));
-        let disabled = match command.is_empty() {
-            true => Some("CTest knows no program for it: build the project first".to_owned()),
-            false => is_disabled.then(|| "it is disabled in CTest".to_owned()),
-        };
-        Some(Program {
-            name: test["name"].as_str()?.to_owned(),
-            is_one_test: command.len() > 1,
-            command,
-            directory: directory.map_or_else(|| build.to_owned(), PathBuf::from),
-            environment: property("ENVIRONMENT").map(assignments).unwrap_or_default(),
-            disabled,
-        })
-    };
-    Ok(tests.iter().filter_map(program).collect())
+/// The fixtures of a test: names of what some tests set up for others.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fixtures {
+    /// It runs only with these.
+    pub needs: Vec<String>,
+    /// It makes these, and runs before those that need them.
+    pub sets_up: Vec<String>,
+    /// It removes these, and runs after all others.
+    pub cleans_up: Vec<String>,
+}
+
+impl Fixtures {
+    /// Whether the program serves other tests.
+    #[must_use]
+    pub fn serves(&self) -> bool {
+        !self.sets_up.is_empty() || !self.cleans_up.is_empty()
+    }
 }
 
 /// The programs of `meson introspect --tests`, run in `build`.
 ///
 /// # Errors
 /// If the text is not the list that Meson prints.
-pub fn of_meson(text: &str, build: &Path) -> Result<Vec<Program>, String> {
+pub fn of_meson(
+    text: &str,
+    build: &Path,
+    inherited: impl Fn(&str) -> Option<String>,
+) -> Result<Vec<Program>, String> {
     let wrong = |what: &str| format!("meson introspect --tests printed {what}");
     let list: Value = serde_json::from_str(text).map_err(|error| wrong(&error.to_string()))?;
     let tests = list.as_array().ok_or_else(|| wrong("no list of tests"))?;
@@ -66,13 +64,30 @@ pub fn of_meson(text: &str, build: &Path) -> Result<Vec<Program>, String> {
         let variables = test["env"].as_object().into_iter().flatten();
         let variables =
             variables.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        // Of a variable that a project extends, Meson's list has the project's part only.
+        let whole = |(name, value): (String, String)| match inherited(&name) {
+            Some(inherited) if name == "PATH" => (name, format!("{value}:{inherited}")),
+            _ => (name, value),
+        };
+        let by_status = |protocol: &&str| !matches!(*protocol, "exitcode" | "gtest" | "rust");
+        let protocol = test["protocol"].as_str();
+        // As Meson and Automake define it.
+        const SKIPPED: i32 = 77;
         Some(Program {
             name: test["name"].as_str()?.to_owned(),
             is_one_test: command.len() > 1,
             disabled: command.is_empty().then(|| "Meson knows no program for it".to_owned()),
             command,
-            directory: test["workdir"].as_str().map_or_else(|| build.to_owned(), PathBuf::from),
-            environment: variables.collect(),
+            directory: test["workdir"]
+                .as_str()
+                .map_or_else(|| build.to_owned(), |own| build.join(own)),
+            environment: variables.map(whole).collect(),
+            expectation: Expectation {
+                skips_with: (protocol == Some("exitcode")).then_some(SKIPPED),
+                protocol: protocol.filter(by_status).map(str::to_owned),
+                ..Expectation::default()
+            },
+            ..Program::default()
         })
     };
     Ok(tests.iter().filter_map(program).collect())
@@ -103,18 +118,9 @@ pub fn of_lines(text: &str, directory: &Path) -> Result<Vec<Program>, String> {
     Ok(programs)
 }
 
-fn words(list: &Value) -> Vec<OsString> {
+pub(super) fn words(list: &Value) -> Vec<OsString> {
     let words = list.as_array().into_iter().flatten();
     words.filter_map(Value::as_str).map(OsString::from).collect()
-}
-
-/// A list of `NAME=VALUE`.
-fn assignments(list: &Value) -> Vec<(String, String)> {
-    let texts = list.as_array().into_iter().flatten().filter_map(Value::as_str);
-    texts
-        .filter_map(|text| text.split_once('='))
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect()
 }
 
 /// The words of a line, or `None` if a quotation mark has no partner.
@@ -146,37 +152,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ctest_gives_command_directory_and_environment() {
-        let text = r#"{"kind":"ctestInfo","tests":[
-            {"name":"queue","command":["/b/queue","--fast"],"properties":[
-                {"name":"ENVIRONMENT","value":["A=1=2"]},
-                {"name":"WORKING_DIRECTORY","value":"/b/sub"}]},
-            {"name":"off","command":["/b/off"],"properties":[{"name":"DISABLED","value":true}]},
-            {"name":"unbuilt","properties":[]}]}"#;
-        let programs = of_ctest(text, Path::new("/b")).expect("valid");
-        assert_eq!(programs[0].command, ["/b/queue", "--fast"]);
-        assert_eq!(programs[0].directory, Path::new("/b/sub"));
-        assert_eq!(programs[0].environment, [("A".to_owned(), "1=2".to_owned())]);
-        assert!(programs[0].is_one_test && !programs[1].is_one_test);
-        let disabled = |at: usize| programs[at].disabled.as_deref();
-        assert_eq!(disabled(1), Some("it is disabled in CTest"));
-        assert_eq!(disabled(2), Some("CTest knows no program for it: build the project first"));
-        let wrong = |text| of_ctest(text, Path::new("/b")).expect_err("not of CTest");
-        assert_eq!(
-            wrong("no JSON"),
-            "ctest --show-only=json-v1 printed expected ident at line 1 column 2"
-        );
-        assert_eq!(wrong("{}"), "ctest --show-only=json-v1 printed no list of tests");
-    }
-
-    #[test]
     fn meson_gives_command_directory_and_environment() {
-        let text = r#"[{"name":"queue","cmd":["/b/queue"],"env":{"A":"1"},"workdir":null}]"#;
-        let programs = of_meson(text, Path::new("/b")).expect("valid");
+        let text = r#"[{"name":"queue","cmd":["/b/queue"],"env":{"A":"1"},"workdir":null,
+            "protocol":"exitcode"},{"name":"t","cmd":["/b/t"],"env":{"PATH":"/x"},"protocol":"tap"}]"#;
+        let path = |name: &str| (name == "PATH").then(|| "/bin".to_owned());
+        let programs = of_meson(text, Path::new("/b"), path).expect("valid");
+        assert_eq!(programs[0].expectation.skips_with, Some(77));
+        assert_eq!(programs[1].expectation.protocol.as_deref(), Some("tap"));
+        assert_eq!(programs[1].environment, [("PATH".to_owned(), "/x:/bin".to_owned())]);
         assert_eq!(programs[0].command, ["/b/queue"]);
         assert_eq!(programs[0].directory, Path::new("/b"));
         assert_eq!(programs[0].environment, [("A".to_owned(), "1".to_owned())]);
-        assert!(of_meson("{}", Path::new("/b")).is_err());
+        assert!(of_meson("{}", Path::new("/b"), path).is_err());
     }
 
     #[test]
@@ -192,10 +179,11 @@ mod tests {
 
     #[test]
     fn tests_without_a_program_and_lists_of_other_tools() {
-        let programs = of_meson(r#"[{"name":"queue","cmd":[]}]"#, Path::new("/b")).expect("valid");
+        let programs =
+            of_meson(r#"[{"name":"queue","cmd":[]}]"#, Path::new("/b"), |_| None).expect("valid");
         assert_eq!(programs[0].disabled.as_deref(), Some("Meson knows no program for it"));
         assert_eq!(
-            of_meson("{}", Path::new("/b")).expect_err("not of Meson"),
+            of_meson("{}", Path::new("/b"), |_| None).expect_err("not of Meson"),
             "meson introspect --tests printed no list of tests"
         );
     }

@@ -10,6 +10,7 @@ use crate::instrument::binary::open_files;
 use crate::instrument::monitoring;
 use crate::kernel::children;
 use crate::kernel::left_files;
+use crate::kernel::panic_stack;
 use crate::kernel::pass;
 use crate::kernel::syscalls;
 use crate::kernel::system_v;
@@ -332,6 +333,7 @@ pub(crate) fn begin_execution() {
     stall::begin();
     time::begin();
     pass::begin();
+    panic_stack::begin();
     syscalls::begin();
     open_files::begin();
     left_files::begin();

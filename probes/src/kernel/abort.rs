@@ -1,6 +1,6 @@
 //! Assertions, aborts, uncaught exceptions, panics.
 
-use crate::kernel::output;
+use crate::kernel::{output, panic_stack};
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::world::{on_fiber, world};
@@ -222,7 +222,10 @@ interpose! {
 /// (Whether code of the program caught the panic cannot be observed. If it did and the thread then
 /// did anything visible, this is not called.)
 pub(crate) fn unseen_panic(site: u64) -> ! {
-    fail(FailureKind::Panic, site, panic_message().unwrap_or_default())
+    let message = panic_message().unwrap_or_default();
+    let past = panic_stack::of(&message);
+    let found = FoundFailure { past, ..outcome::found(FailureKind::Panic, site, message) };
+    outcome::end_here(End::Failed(Box::new(found)))
 }
 
 /// The exception class of Rust's panics: `MOZ\0RUST`, in either byte order (it changed).
@@ -235,6 +238,9 @@ interpose! {
             if on_fiber() && RUST_PANIC.contains(&*exception) {
                 world().task().panic_site.set(site);
                 world().task().panic_step.set(world().step.get());
+                if let Some(message) = panic_message() {
+                    panic_stack::raised(&message);
+                }
             }
             real!(_Unwind_RaiseException(exception) as fn(*mut u64) -> c_int)
         }

@@ -3,7 +3,7 @@
 //! The runtime has its own list of handlers, because the C library's `exit` calls an internal
 //! `_exit` that cannot be interposed.
 
-use crate::kernel::{abort, output};
+use crate::kernel::{abort, output, panic_stack};
 use crate::primitives::thread_keys;
 use crate::schedule::scheduler::point;
 use crate::state::end::End;
@@ -205,7 +205,8 @@ pub(crate) fn end(status: c_int, site: u64) -> ! {
             // All panics are raised at the same site: the message has the place.
             let place = message.split(": ").next().unwrap_or_default();
             let key = outcome::key_of_text(outcome::key(FailureKind::Panic, &[panic]), place);
-            FoundFailure { key, ..outcome::found(FailureKind::Panic, panic, message) }
+            let past = panic_stack::of(&message);
+            FoundFailure { key, past, ..outcome::found(FailureKind::Panic, panic, message) }
         }
         None => failed_check(site).unwrap_or_else(|| FoundFailure {
             key: outcome::key(FailureKind::Exit, &[status as u64]),

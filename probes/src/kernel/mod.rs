@@ -19,6 +19,7 @@ pub(crate) mod messages;
 pub(crate) mod opening;
 pub(crate) mod output;
 pub(crate) mod outside;
+pub(crate) mod panic_stack;
 pub(crate) mod park;
 pub(crate) mod pass;
 pub(crate) mod polling;

@@ -236,6 +236,9 @@ pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
     task.object.set(object);
     task.site.set(site);
     task.frames.set(if root().frames.get() { identity::around() } else { 0 });
+    if root().scoped.get() {
+        scope::note_caller(task);
+    }
     task.set_gate(gate);
     predicates::follows(task, operation);
     // SAFETY: the caller runs on a fiber (interposers check `on_fiber` first), and the slot for the
@@ -368,7 +371,7 @@ fn only_running(world: &World, scratch: &mut Scratch, count: usize) -> usize {
     match position {
         Ok(at)
             if declarations::keeps(running)
-                || scope::keeps(world.tasks[usize::from(running)].site.get())
+                || scope::keeps(&world.tasks[usize::from(running)])
                 || scope::is_serial(running, &world.tasks[usize::from(running)]) =>
         {
             scratch.enabled[0] = scratch.enabled[at];

@@ -1,8 +1,10 @@
 //! The code in which a running task may be preempted, if not everywhere.
 
+use crate::fiber::{backtrace, switch};
 use crate::state::root::root;
 use crate::state::task::Task;
 use crate::steps::identity;
+use crate::sys::interpose::PROGRAM_CALL;
 use std::cell::RefCell;
 use traces::points::{CodeRange, PreemptionScope, SerialTasks};
 
@@ -19,6 +21,7 @@ enum Serial {
 struct Scope {
     atomic: Ranges,
     focus: Option<Ranges>,
+    own: Ranges,
     serial: Vec<Serial>,
 }
 
@@ -43,21 +46,54 @@ pub(crate) fn prepare(scope: &PreemptionScope) {
     });
     let serial = serial.collect();
     let atomic = ranges(&scope.atomic, &modules);
-    *HERE.0.borrow_mut() = Some(Scope { atomic, focus, serial });
+    let own = ranges(&scope.own, &modules);
+    *HERE.0.borrow_mut() = Some(Scope { atomic, focus, own, serial });
     root().scoped.set(true);
 }
 
-/// Whether a task at an operation at this site is not to be preempted.
+/// Whether a task at its operation is not to be preempted: because of the operation's site, or of the place
+/// in the user's code from which it was called.
 #[cold]
-pub(crate) fn keeps(site: u64) -> bool {
+pub(crate) fn keeps(task: &Task) -> bool {
+    let site = task.site.get();
+    let (of, caller) = task.own_site.get();
+    let places = [site, if of == site { caller } else { site }];
     // The site of a call is its return address, which may be behind the function.
-    let at = site.wrapping_sub(1);
+    let is_in = |ranges| places.iter().any(|place| is_within(place.wrapping_sub(1), ranges));
     match &*HERE.0.borrow() {
         Some(Scope { atomic, focus, .. }) => {
-            is_within(at, atomic) || focus.as_ref().is_some_and(|focus| !is_within(at, focus))
+            is_in(atomic) || focus.as_ref().is_some_and(|focus| !is_in(focus))
         }
         None => false,
     }
+}
+
+/// Notes where the user's code called the function with the running task's next operation, unless the
+/// operation is in the user's code itself.
+#[cold]
+#[inline(never)]
+pub(crate) fn note_caller(task: &Task) {
+    let site = task.site.get();
+    let is_elsewhere = match &*HERE.0.borrow() {
+        Some(Scope { own, .. }) => !own.is_empty() && !is_within(site.wrapping_sub(1), own),
+        None => false,
+    };
+    // On the manager's stack, as for the callers of recorded steps.
+    let caller = if is_elsewhere { switch::on_manager(own_caller, site) } else { site };
+    task.own_site.set((site, caller));
+}
+
+/// The innermost call in the user's code, or the site if there is none.
+extern "C" fn own_caller(site: u64) -> u64 {
+    /// Library code is rarely nested deeper.
+    const DEEPEST: usize = 32;
+    let mut addresses = [0; DEEPEST];
+    // The unwinder may call interposed functions.
+    let found = PROGRAM_CALL.keep_during(|| backtrace::innermost(&mut addresses));
+    let scope = HERE.0.borrow();
+    let Some(Scope { own, .. }) = &*scope else { return site };
+    let is_own = |address: &&u64| is_within(address.wrapping_sub(1), own);
+    addresses[..found].iter().find(is_own).copied().unwrap_or(site)
 }
 
 /// Whether a task runs serially.

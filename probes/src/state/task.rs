@@ -189,6 +189,8 @@ pub(crate) struct Task {
     pub(crate) word_identity: Cell<(u64, u64)>,
     /// The numbers of heap blocks that the task allocated, in classes ([`crate::memory::arena`]).
     pub(crate) allocated: Cell<[u32; 8]>,
+    /// In a scoped search: a site, and where the user's code called the function with it.
+    pub(crate) own_site: Cell<(u64, u64)>,
     /// A hash of the frames around the site, if the strategy distinguishes sites by them.
     pub(crate) frames: Cell<u64>,
     /// While the task is at a probe: the lowest address on its stack that belongs to the program;
@@ -328,6 +330,7 @@ impl Task {
         identity: Cell::new((0, 0, false)),
         word_identity: Cell::new((0, 0)),
         allocated: Cell::new([0; 8]),
+        own_site: Cell::new((0, 0)),
         frames: Cell::new(0),
         probed: Cell::new(0),
         locking: Cell::new(None),
@@ -452,6 +455,7 @@ impl Task {
             site,
             identity,
             allocated,
+            own_site,
             frames,
             probed,
             locking,
@@ -521,6 +525,7 @@ impl Task {
         self.site.set(site.get());
         self.identity.set(identity.get());
         self.allocated.set(allocated.get());
+        self.own_site.set(own_site.get());
         self.frames.set(frames.get());
         self.probed.set(probed.get());
         self.locking.set(locking.get());

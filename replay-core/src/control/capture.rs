@@ -8,7 +8,6 @@ use crate::{Error, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use traces::DeadlineNote;
 use traces::execution::{DataChoice, Pending};
 use traces::order::LocksByTask;
 use traces::trace::{Header, Options};
@@ -16,6 +15,7 @@ use traces::wire::{
     FoundFailure, NO_TASK, ObjectInfo, RECORD_CALLERS, RECORD_DATA, RECORD_DEADLINE,
     RECORD_ENABLED, Record, TaskInfo, class, task_state,
 };
+use traces::{DeadlineNote, PANICKED};
 use traces::{
     EnabledChange, Execution, Failure, FailureKind, Frame, Object, ObjectKind, ObjectLocation,
     Operation, Site, Step, TaskId, TaskRecord, TaskStack, TaskState, Trace, WaitEdge,
@@ -529,7 +529,13 @@ impl Reader<'_> {
         let waits = self.waits(found, tasks, memory);
         let own =
             |stack: &TaskStack| stack.frames.iter().find(|frame| is_user_frame(frame)).cloned();
-        let task = found.task.map(TaskId);
+        // A deadlock without a cycle is reported at the first of the tasks that wait.
+        let is_harness = |task: &TaskId| self.main_last && *task == TaskId::MAIN;
+        let of_test = waits.first().map(|edge| edge.task);
+        let task = found.task.map(TaskId).map(|task| match of_test {
+            Some(of_test) if is_harness(&task) => of_test,
+            _ => task,
+        });
         let of_task = stacks.iter().find(|stack| Some(stack.task) == task);
         let frame = match found.kind {
             // The site in user code, not the site in the library that detected the failure.
@@ -548,6 +554,8 @@ impl Reader<'_> {
             // Some misuses of the heap are detected late; then the site of the `free` is reported
             // instead.
             FailureKind::UseAfterFree if found.exact => of_task.and_then(own),
+            // A library's function that ends the process, such as that of Rust, was called by the user's.
+            FailureKind::Exit if !self.is_user_site(found.address) => of_task.and_then(own),
             _ => None,
         };
         let frame = frame.or_else(|| {
@@ -594,6 +602,12 @@ impl Reader<'_> {
         failure
     }
 
+    /// Whether the code at this address, or what it is inlined in, is the user's.
+    fn is_user_site(&self, address: u64) -> bool {
+        let site = self.symbols.site(address);
+        site.is_some_and(|site| self.symbols.frames(site, false).iter().any(is_user_frame))
+    }
+
     /// An earlier event of the failure's history, with names.
     fn past(&self, past: &traces::wire::HistoryEvent) -> traces::HistoryEvent {
         let frames = past.stack.iter().flat_map(|&address| {
@@ -605,11 +619,15 @@ impl Reader<'_> {
         for step in self.execution.steps.iter().take(past.step as usize) {
             held.accesses(&self.execution, step);
         }
+        let mut frames: Vec<Frame> = frames.collect();
+        // The innermost frames of a panic are those that print it.
+        let own = frames.iter().position(is_user_frame).filter(|_| past.what == PANICKED);
+        frames.drain(..own.unwrap_or(0));
         traces::HistoryEvent {
             what: past.what.clone(),
             task,
             step: past.step,
-            frames: frames.collect(),
+            frames,
             locks: held.of(task).collect(),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::command::{Outcome, first_of};
 use crate::glob::matches;
-use crate::symbols::Image;
+use crate::symbols::{Image, is_library};
 use crate::{Error, SearchOptions, StrategyChoice, Target};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -84,7 +84,22 @@ pub(crate) fn resolve(
         all.push(SerialTasks::Named { name: text.clone(), functions });
     }
     let focus = (!options.focus.is_empty()).then_some(focus);
-    Ok(PreemptionScope { atomic, focus, serial: all, main_last: options.main_last })
+    let limits_code = !options.atomic.is_empty() || !options.focus.is_empty();
+    let own = if limits_code { own_code(&modules) } else { Vec::new() };
+    Ok(PreemptionScope { atomic, focus, own, serial: all, main_last: options.main_last })
+}
+
+/// The code of the program that comes from the user's own source files, where that is known.
+fn own_code(modules: &[Module]) -> Vec<CodeRange> {
+    let Some(program) = modules.first() else { return Vec::new() };
+    let Some(image) = Image::open(Path::new(&program.path)) else { return Vec::new() };
+    let parts = image.parts(&|_| false, &|file| !is_library(file));
+    let range = |part: std::ops::Range<u64>| CodeRange {
+        module: String::new(),
+        start: part.start,
+        end: part.end,
+    };
+    parts.into_iter().map(range).collect()
 }
 
 /// The tasks that `T4` and `T4..T9` mean; none for a name.

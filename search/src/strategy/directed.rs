@@ -376,8 +376,15 @@ impl Directed {
                     }));
                 }
             }
+            // A test harness in main runs only when no other task can: its operations have their places.
+            if event.is_of_harness() {
+                continue;
+            }
             for first in candidates {
                 let earlier = &all[first].0.event;
+                if earlier.is_of_harness() {
+                    continue;
+                }
                 let ordered = !event.exits && !*never && covers(&done.before, earlier);
                 let key = (earlier.statement(), event.statement(), u64::from(ordered));
                 if let Some(&at) = got.get(&key) {
@@ -609,6 +616,23 @@ mod tests {
         let longest = all.iter().map(|run| run.choices.len()).max();
         assert!(longest < Some(4 * YIELDS as usize), "{longest:?} steps");
         assert!(longest > Some(YIELDS as usize), "no execution held a task: {longest:?} steps");
+    }
+
+    /// The harness's main comes after all other tasks that can run, so no plan can change its place.
+    #[test]
+    fn a_test_needs_as_many_executions_as_its_body() {
+        use crate::simulation::Code;
+        for body in [programs::twostage(1), programs::reorder(3), programs::work_stealing(2, 3)] {
+            let mut test = body.clone();
+            let number = test.tasks.len();
+            test.tasks.push((test.code.len(), 0));
+            let harness = vec![Code::Create(number), Code::Join(number), Code::End];
+            let moved = std::mem::replace(&mut test.code[0], harness);
+            test.code.push(moved);
+            test.main_last = true;
+            let (alone, tested) = (first_failure(&body), first_failure(&test));
+            assert!(alone.is_some() && tested <= alone, "{alone:?} and {tested:?}");
+        }
     }
 
     #[test]

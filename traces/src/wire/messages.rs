@@ -30,7 +30,7 @@ pub enum RuntimeMessage {
 /// An earlier event of an execution that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryEvent {
-    /// What happened: `allocated` or `freed` (a block), or a description of a memory access.
+    /// What happened: `allocated` or `freed` (a block), `panicked`, or a description of a memory access.
     pub what: String,
     /// The task that did it.
     pub task: u16,

@@ -3,7 +3,7 @@
 use super::child;
 use crate::cli::arguments::TestArgs;
 use crate::exit::Problem;
-use crate::suites::{Framework, Listed, Listing, Program, programs, registry};
+use crate::suites::{Framework, Listed, Listing, Program, ctest, programs, registry};
 use crate::text_file;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -67,6 +67,11 @@ pub(super) fn stem(path: &Path) -> String {
     }
 }
 
+/// The tests in Meson's list, with the variables of this process.
+fn of_meson(text: &str, build: &Path) -> Result<Vec<Program>, String> {
+    programs::of_meson(text, build, |name| std::env::var(name).ok())
+}
+
 /// The tests that CTest or Meson knows.
 fn of_build_directory(build: &Path, interrupted: &AtomicBool) -> Result<Vec<Program>, Problem> {
     type Parse = fn(&str, &Path) -> Result<Vec<Program>, String>;
@@ -74,9 +79,9 @@ fn of_build_directory(build: &Path, interrupted: &AtomicBool) -> Result<Vec<Prog
         .join("CTestTestfile.cmake")
         .is_file()
     {
-        ("ctest", &["--show-only=json-v1"], programs::of_ctest)
+        ("ctest", &["--show-only=json-v1"], ctest::of_ctest)
     } else if build.join("meson-info").is_dir() {
-        ("meson", &["introspect", "--tests"], programs::of_meson)
+        ("meson", &["introspect", "--tests"], of_meson)
     } else {
         return Err(Problem::Usage(format!(
             "{}: neither a build directory of CMake with tests (no CTestTestfile.cmake) nor one \
@@ -149,12 +154,16 @@ fn of_framework(
         }
         let listing = Listing { stdout: &ended.stdout, stderr: &ended.stderr };
         let printed = if ended.stdout.is_empty() { &ended.stderr } else { &ended.stdout };
-        (framework.parse)(&listing)
-            .ok_or_else(|| format!("printed no list of tests but `{}`", first_line(printed)))
+        let no_list = || format!("printed no list of tests but `{}`", first_line(printed));
+        Ok((framework.parse)(&listing).ok_or_else(no_list))
     };
-    let first = ask(framework.listing)?;
+    let first = ask(framework.listing)??;
     let second = match framework.second {
-        Some(second) => ask(second.arguments())?,
+        // What a program prints beside a list without tests is no list: only the first one counts.
+        Some(second) => match ask(second.arguments())? {
+            Ok(second) => second,
+            Err(_) => return Ok(first),
+        },
         None => Vec::new(),
     };
     Ok(framework.combine(first, second))

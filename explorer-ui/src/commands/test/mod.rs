@@ -3,6 +3,8 @@
 mod child;
 mod cluster;
 mod discover;
+mod expected;
+mod fixtures;
 pub(super) mod harness;
 pub(super) mod misnamed;
 mod pool;
@@ -126,7 +128,15 @@ fn round(
             all => format!("no test matches the filter, of {}", count(all as u64, "test")),
         }));
     }
+    let programs: Vec<Program> = suites.into_iter().map(|suite| suite.program).collect();
+    let (tests, unprepared) = fixtures::set_up(&programs, tests, interrupted);
+    outcomes.extend(unprepared);
+    let used: BTreeSet<String> =
+        tests.iter().flat_map(|test| &test.program.fixtures.needs).cloned().collect();
     outcomes.extend(pool::search_all(request, tests, &baseline, interrupted, console, None));
+    for failed in fixtures::clean_up(&programs, &used, interrupted) {
+        console.note(&format!("heddle: {}", clean(&failed)));
+    }
     let status = status(&outcomes, interrupted);
     let text = match args.json {
         true => json(&outcomes, began.elapsed()),
@@ -238,6 +248,9 @@ fn chosen(request: &Request, suites: &[Suite]) -> (Vec<Test>, Vec<Outcome>) {
             let mut test = test(one);
             test.out = out.join(directory(name, &one.name, &mut directories));
             if let Some(why) = &suite.program.disabled {
+                outcomes.push(test.outcome(Verdict::Ignored, why));
+            } else if suite.program.fixtures.serves() {
+                let why = "it makes or removes a fixture: it runs beside the tests that need it";
                 outcomes.push(test.outcome(Verdict::Ignored, why));
             } else if !filter.runs(one) {
                 outcomes.push(test.outcome(Verdict::Ignored, ""));

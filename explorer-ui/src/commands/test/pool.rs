@@ -125,7 +125,8 @@ pub(super) fn search_all(
 /// Failures that are in the baseline do not count.
 fn judged(mut outcome: Outcome, baseline: &Baseline) -> Outcome {
     let is_known = |bug| baseline.has(&outcome.suite, &outcome.test, bug);
-    if outcome.verdict == Verdict::Bug && outcome.bugs().iter().all(is_known) {
+    let has_some = !outcome.bugs().is_empty();
+    if outcome.verdict == Verdict::Bug && has_some && outcome.bugs().iter().all(is_known) {
         outcome.verdict = Verdict::Known;
     }
     outcome

@@ -1,7 +1,9 @@
 //! The search of one test: a first run, and if the test creates threads, `heddle explore` in a separate process, so that nothing that happens to it affects the other tests.
 
 use super::child;
+use super::expected::ANY_STATUS;
 use crate::cli::config_file;
+use crate::suites::expectation::Judged;
 use crate::suites::outcome::full_name;
 use crate::suites::{Framework, Listed, Outcome, Program, Verdict};
 use replay_core::scratch::Scratch;
@@ -110,6 +112,9 @@ impl Test {
             let report = self.heddle(&words, &[], time + ALLOWANCE, interrupted)?;
             Ok((report, scratch))
         };
+        if let Some(why) = self.missing_file() {
+            return Err(why);
+        }
         let (mut report, mut scratch) = first(&["--spin-after", PATIENCE])?;
         let in_thread = |tasks: &[TaskRecord]| {
             let framework = self.framework;
@@ -134,7 +139,12 @@ impl Test {
         }
         let trace = trace.ok_or("its first run left no trace: run it with `heddle run`")?;
         self.check_that_it_ran(&trace)?;
-        if trace.failure.is_none() && !has_threads(&trace) {
+        let judged = self.judge(&trace);
+        if let Some(decided) = self.decided(&judged) {
+            return Ok(decided);
+        }
+        let passes = trace.failure.is_none() || judged == Judged::Passed;
+        if passes && !has_threads(&trace) {
             return Ok(self.outcome(Verdict::NoThreads, ""));
         }
         let in_thread = in_thread(&trace.execution.tasks);
@@ -150,6 +160,7 @@ impl Test {
             || file.beginnings.is_some()
             || file.max_steps.is_some();
         let has_slack = gives("--slack") || file.slack.is_some();
+        let takes_any_status = self.program.expectation.ignores_status() && !gives("--fail-on");
         let harness = if in_thread { "main" } else { "none" };
         let limit = format!("{}ms", time.as_millis().max(1));
         let words: Vec<&OsStr> =
@@ -162,18 +173,24 @@ impl Test {
                     ["--beginnings", BEGINNING].map(OsStr::new).into_iter().filter(|_| !has_limit),
                 )
                 .chain(["--slack", SLACK].map(OsStr::new).into_iter().filter(|_| !has_slack))
+                .chain(ANY_STATUS.map(OsStr::new).into_iter().filter(|_| takes_any_status))
                 .collect();
         let mut found = self.heddle(&words, options, time + ALLOWANCE, interrupted)?;
         // The first run has none of the options.
         let may_differ = gives("--fail-on") || gives("--suppress");
         let has_none = found.bugs.is_empty() && found.unconfirmed.is_empty();
-        if has_none && !may_differ {
+        if has_none && !may_differ && !passes {
             // The search came too late for what only happens in the first of all runs. That run chose at
             // calls only: a loop that waits for another thread's store is no failure of the test.
             let first_bugs = report.bugs.into_iter().filter(|bug| bug.kind != FailureKind::Spin);
             found.unconfirmed = first_bugs.map(|bug| self.with_saved_trace(bug)).collect();
         }
-        Ok(self.judged(found))
+        let unjudged = self.as_expected(&mut found);
+        let mut outcome = self.judged(found);
+        if outcome.reason.is_empty() {
+            outcome.reason = unjudged;
+        }
+        Ok(outcome)
     }
 
     /// A failure of the first run, with its trace in the directory of the test's traces.

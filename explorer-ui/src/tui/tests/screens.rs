@@ -181,6 +181,7 @@ fn searched(size: Size) -> Model {
         signature: "deadlock:1".into(),
         message: "T1 and T2 wait for each other".into(),
         site: "queue.c:10".into(),
+        stack: Vec::new(),
         trace: None,
         found_at: 42,
         preemptions: 1,

@@ -68,7 +68,9 @@ pub fn bisect(
     let interest = interest(&failing.execution);
     let steps = failing.execution.steps.len().max(1);
     let budget = budget.min((STEPS / steps).max(LEAST));
-    let orders = Orders::of(&failing.execution, &interest, own.and_then(|failure| failure.task));
+    let failed = own.and_then(|failure| failure.task);
+    let main_last = failing.header.options.main_last;
+    let orders = Orders::of(&failing.execution, &interest, failed, main_last);
     let mut runs = Runs { orders, wanted: &wanted, seen: Vec::new(), nearest: None };
     runs.take(failing.clone());
     let mut others = 0;

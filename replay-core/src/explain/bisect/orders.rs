@@ -34,6 +34,8 @@ pub(super) struct Orders {
     /// The frames of sites that occur only in other runs.
     places: HashMap<Site, Vec<Frame>>,
     failed: Option<TaskId>,
+    /// Whether main belongs to a test harness: what it does follows from the end of the test.
+    main_last: bool,
 }
 
 /// Identifies an event in another execution.
@@ -85,8 +87,14 @@ const MOST_LEARNED: usize = 300;
 const LAST: usize = 60;
 
 impl Orders {
-    /// `failed` is the task that failed: that it did not continue is an effect, not a cause.
-    pub(super) fn of(execution: &Execution, interest: &[usize], failed: Option<TaskId>) -> Orders {
+    /// `failed` is the task that failed: that it did not continue is an effect, not a cause. `main_last` says
+    /// that main belongs to a test harness.
+    pub(super) fn of(
+        execution: &Execution,
+        interest: &[usize],
+        failed: Option<TaskId>,
+        main_last: bool,
+    ) -> Orders {
         let tasks = execution.steps.iter().map(|step| step.task.index() + 1).max().unwrap_or(0);
         let mut held = LocksByTask::new(tasks.max(execution.tasks.len()));
         let mut orders = Orders {
@@ -101,6 +109,7 @@ impl Orders {
             own: 0,
             places: HashMap::new(),
             failed,
+            main_last,
         };
         for (at, object) in execution.objects.iter().enumerate() {
             // The order of a creation and a join is not up to the scheduler.
@@ -122,14 +131,15 @@ impl Orders {
                 step: Some(at),
             };
             let mut accesses = held.accesses(execution, step);
-            if interest.binary_search(&at).is_ok() {
+            if interest.binary_search(&at).is_ok() && !orders.is_harness(step.task) {
                 accesses.retain(|(object, _)| free.contains(object));
                 orders.add(event, accesses);
             }
         }
         for (task, record) in execution.tasks.iter().enumerate() {
             let task = TaskId(task as u16);
-            if let Some(pending) = record.pending.filter(|_| Some(task) != failed) {
+            let is_event = Some(task) != failed && !orders.is_harness(task);
+            if let Some(pending) = record.pending.filter(|_| is_event) {
                 let (number, occurrence) = numbers.next(task, pending.operation, pending.site);
                 let event = Event {
                     task,
@@ -156,6 +166,11 @@ impl Orders {
             pairs.truncate(MOST_PAIRS);
         }
         orders
+    }
+
+    /// Whether the task is the main of a test harness.
+    fn is_harness(&self, task: TaskId) -> bool {
+        self.main_last && task == TaskId::MAIN
     }
 
     fn add(&mut self, event: Event, accesses: Vec<(u32, bool)>) -> usize {
@@ -201,7 +216,9 @@ impl Orders {
                         let object = execution.objects.get(object as usize)?;
                         self.objects.get(&(object.kind, object.place)).copied()
                     });
-                    let Some(object) = object else { continue };
+                    let Some(object) = object.filter(|_| !self.is_harness(step.task)) else {
+                        continue;
+                    };
                     if self.events.len() >= own + MOST_LEARNED {
                         continue;
                     }

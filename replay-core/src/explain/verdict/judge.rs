@@ -12,7 +12,8 @@ pub fn from_recording(trace: &Trace) -> Option<Verdict> {
     let pattern = if failure.waits.is_empty() {
         match failure.kind {
             FailureKind::Livelock | FailureKind::Spin => Some(Pattern::Spins(last_steps(trace))),
-            _ if !failure.past.is_empty() => Some(Pattern::Past),
+            // A panic is an effect: the accesses before it tell more.
+            kind if kind != FailureKind::Panic && !failure.past.is_empty() => Some(Pattern::Past),
             _ => accesses::pattern(trace, failure),
         }
     } else {

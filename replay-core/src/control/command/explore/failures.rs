@@ -166,6 +166,7 @@ impl Search<'_> {
                 continue;
             }
             let bug = Bug {
+                stack: failure.own_stack(),
                 kind: failure.kind,
                 signature: failure.signature,
                 message: failure.message,
@@ -509,6 +510,7 @@ enum Confirmation {
 /// A failure as the report shows it.
 fn bug(failure: Failure, execution: &Execution, trace: Option<String>, found_at: u64) -> Bug {
     Bug {
+        stack: failure.own_stack(),
         kind: failure.kind,
         signature: failure.signature,
         message: failure.message + &late(execution),
@@ -525,16 +527,12 @@ fn bug(failure: Failure, execution: &Execution, trace: Option<String>, found_at:
 /// A race as the report shows it.
 fn race(failure: &Failure, execution: &Execution) -> Race {
     let name = |&lock: &u32| execution.objects.get(lock as usize).map(|object| object.name.clone());
-    let frame = |frame: &Frame| match frame.function.as_str() {
-        "" => frame.place(),
-        function => format!("{function} ({})", frame.place()),
-    };
     let accesses = failure.past.iter().map(|past| RaceAccess {
         task: past.task.to_string(),
         what: past.what.clone(),
         step: past.step,
         locks: past.locks.iter().filter_map(name).collect(),
-        stack: past.frames.iter().map(frame).collect(),
+        stack: past.frames.iter().map(Frame::in_words).collect(),
     });
     Race { message: failure.message.clone(), accesses: accesses.collect(), trace: None }
 }

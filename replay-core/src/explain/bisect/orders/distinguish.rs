@@ -222,7 +222,7 @@ mod tests {
 
     fn learned(failing: &[u16], others: &[(&[u16], bool)]) -> Option<(Cause, Evidence)> {
         let first = run(failing);
-        let mut orders = Orders::of(&first, &interest(&first), None);
+        let mut orders = Orders::of(&first, &interest(&first), None, false);
         let mut runs = vec![orders.observe(&first, true)];
         runs.extend(others.iter().map(|(order, fails)| orders.observe(&run(order), *fails)));
         let cause = orders.cause(&runs)?;
@@ -292,7 +292,7 @@ mod tests {
         };
         let record = |pending| traces::TaskRecord { pending, ..Default::default() };
         let tasks = vec![record(None), record(None), record(Some(pending))];
-        let mut orders = Orders::of(&Execution { tasks, ..first.clone() }, &[0], None);
+        let mut orders = Orders::of(&Execution { tasks, ..first.clone() }, &[0], None, false);
         let runs = [orders.observe(&first, true), orders.observe(&run(&[2, 1]), false)];
         let cause = orders.cause(&runs).expect("a cause");
         assert_eq!(cause.orders[0].after.step, None);

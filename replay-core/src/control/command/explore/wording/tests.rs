@@ -150,6 +150,7 @@ fn failure() -> Bug {
         signature: String::new(),
         message: "T1 waits for m".to_owned(),
         site: String::new(),
+        stack: Vec::new(),
         trace: None,
         found_at: 1,
         preemptions: 0,
