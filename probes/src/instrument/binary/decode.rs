@@ -451,7 +451,7 @@ fn function(
     })
 }
 
-/// The function of its own module that an instruction calls, if that is fixed.
+/// The function of the same module that an instruction calls, if that is fixed.
 fn called(image: &Image, instruction: &Instruction) -> Option<u64> {
     match instruction.code() {
         Instructions::Call_rel32_64 => Some(instruction.near_branch_target()),
