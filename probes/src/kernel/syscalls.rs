@@ -103,6 +103,13 @@ fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
             | libc::SYS_clock_nanosleep
             | libc::SYS_gettid
             | libc::SYS_futex
+            | libc::SYS_poll
+            | libc::SYS_ppoll
+            | libc::SYS_select
+            | libc::SYS_pselect6
+            | libc::SYS_epoll_wait
+            | libc::SYS_epoll_pwait
+            | libc::SYS_epoll_pwait2
     ) {
         stall::makes_progress();
     }

@@ -8,9 +8,10 @@ use crate::schedule::deadlock;
 use crate::schedule::shown_times;
 use crate::state::end::End;
 use crate::state::locks;
+use crate::state::open_words;
 use crate::state::outcome;
 use crate::state::root::root;
-use crate::state::task::{Gate, Lifecycle, Task};
+use crate::state::task::{ExternalWait, Gate, Lifecycle, Task};
 use crate::state::world::{World, world};
 use crate::steps::record;
 use crate::sys::interpose::{ARGUMENTS, PROGRAM_CALL, RAX, STORED};
@@ -180,8 +181,9 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
     }
     let task = world.task();
     let operation = task.operation.get();
-    // A wait for a futex without a time limit ends only when the task is woken.
-    let may_wait = operation != Operation::FutexWoken || task.gate() == Gate::Open;
+    // Without a time limit, these waits end only when the task is woken.
+    let is_limited = matches!(operation, Operation::FutexWoken | Operation::Ready);
+    let may_wait = !is_limited || task.gate() == Gate::Open;
     if SpinDetector::may_spin_at(operation) && may_wait && task.life() == Lifecycle::Alive {
         let number = TaskId(world.current.get());
         let (object, site) = (atoms::own_object(task), task.site.get());
@@ -333,7 +335,8 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
             }
             looked
         }
-        O::Write | O::Update if is_watched => {
+        // What these words stand for is elsewhere.
+        O::Write | O::Update if is_watched && !open_words::is_one(address) => {
             let object = atoms::only_object(task);
             STEP.before.set(object.map(|(object, content)| Before::Object(object, content)));
             if object.is_none() && stalls.is_at_known_site(TaskId(number)) {
@@ -368,6 +371,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
             changed
         }
         O::FutexWoken if !task.woken.get() => Effect::None,
+        O::Ready if task.open_files.get().is_some() => looked,
         _ => {
             objects.push(task.gate().mutex());
             Effect::Changed
@@ -442,9 +446,20 @@ fn livelock(world: &World, members: &[u16]) -> End {
 pub(crate) fn is_stalled(stalls: &SpinDetector, number: u16, task: &Task) -> bool {
     // A signal handler or a cancellation may be due instead, and the wait may have ended.
     let operation = task.operation.get();
-    let is_woken = matches!(operation, Operation::TimedWake | Operation::FutexWoken);
-    let is_woken = is_woken && task.woken.get();
-    stalls.is_spinning(TaskId(number)) && SpinDetector::may_spin_at(operation) && !is_woken
+    let has_ended = || match operation {
+        Operation::TimedWake | Operation::FutexWoken => task.woken.get(),
+        Operation::Ready | Operation::Await => is_over(task),
+        _ => false,
+    };
+    stalls.is_spinning(TaskId(number)) && SpinDetector::may_spin_at(operation) && !has_ended()
+}
+
+/// Whether there is something to find for a task that looks at descriptors or waits for them: what made them ready may be no step.
+fn is_over(task: &Task) -> bool {
+    let wait = task.limited_wait.get();
+    // SAFETY: while `open_files` has a value, the task is parked in the call that stored the address of its
+    // wait, on its stack, or 0.
+    task.open_files.get().is_some() && wait != 0 && unsafe { ExternalWait::is_over(wait) }
 }
 
 /// Whether the task with this number waits in a spin loop, for descriptions of tasks.
