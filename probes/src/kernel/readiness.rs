@@ -76,13 +76,12 @@ impl Limit {
 }
 
 /// Whether nothing but steps of tasks makes the descriptor ready.
-fn shows_only_steps(one: &libc::pollfd) -> bool {
-    let descriptor = one.fd as u64;
+pub(crate) fn shows_only_steps(descriptor: u64) -> bool {
     let shows_others = |descriptor| match are_any_never_writable() {
         true => is_never_writable(descriptor) || private::is_epoll(descriptor),
         false => false,
     };
-    one.fd < 0 || private::is_private(descriptor) && !shows_others(descriptor)
+    private::is_private(descriptor) && !shows_others(descriptor)
 }
 
 /// The words of the open files of these descriptors. An epoll descriptor may watch any.
@@ -117,7 +116,9 @@ fn wait(
         stall::makes_progress();
         return found;
     }
-    if stall::is_active(&root().stalls.borrow()) && !waited.iter().all(shows_only_steps) {
+    if stall::is_active(&root().stalls.borrow())
+        && !waited.iter().all(|one| one.fd < 0 || shows_only_steps(one.fd as u64))
+    {
         stall::makes_progress();
     }
     if matches!(limit, Limit::For(0)) {

@@ -45,6 +45,9 @@ struct Step {
     /// Whether the task saw something that differs each time (such as the clock), or acted outside
     /// the program.
     makes_progress: Cell<bool>,
+    /// Whether the step is an access to the state of an open file. It changes that if the task goes on to make
+    /// a call that is not refused, which is progress.
+    of_file: Cell<bool>,
     /// Whether the task read a clock whose times are recognised in its state.
     reads_clock: Cell<bool>,
     /// Whether [`crate::state::root::Root::poll_finder`] observes the execution.
@@ -58,6 +61,7 @@ static STEP: Step = Step {
     effect: Cell::new(None),
     before: Cell::new(None),
     makes_progress: Cell::new(false),
+    of_file: Cell::new(false),
     reads_clock: Cell::new(false),
     finds_polls: Cell::new(false),
 };
@@ -86,6 +90,7 @@ pub(crate) struct Saved {
     objects: Vec<u64>,
     before: Option<Before>,
     makes_progress: bool,
+    of_file: bool,
     reads_clock: bool,
     /// None if they are as at the beginning of an execution.
     stalls: Option<SpinDetector>,
@@ -101,6 +106,7 @@ pub(crate) fn save() -> Saved {
         objects: root().step_objects.cloned(),
         before: STEP.before.get(),
         makes_progress: STEP.makes_progress.get(),
+        of_file: STEP.of_file.get(),
         reads_clock: STEP.reads_clock.get(),
         stalls: Some(root().stalls.cloned()).filter(|stalls| !stalls.is_new()),
         alike: Some(root().alike.cloned()).filter(|alike| !alike.is_new()),
@@ -114,6 +120,7 @@ pub(crate) fn restore(saved: &Saved) {
     root().step_objects.borrow().clone_from(&saved.objects);
     STEP.before.set(saved.before);
     STEP.makes_progress.set(saved.makes_progress);
+    STEP.of_file.set(saved.of_file);
     STEP.reads_clock.set(saved.reads_clock);
     if let Some(stalls) = &saved.stalls {
         root().stalls.borrow().clone_from(stalls);
@@ -154,6 +161,7 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
                 after if after == before => Effect::Read,
                 after => Effect::Replaced { object, before, after },
             },
+            _ if STEP.of_file.get() && !STEP.makes_progress.get() => Effect::Read,
             _ => effect,
         };
         let (makes_progress, reads_clock) = (STEP.makes_progress.get(), STEP.reads_clock.get());
@@ -316,6 +324,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     // What a task did before any task was observed is no part of this step.
     STEP.makes_progress.set(false);
     STEP.reads_clock.set(false);
+    STEP.of_file.set(matches!(operation, O::Write | O::Update) && open_words::is_one(address));
     let mut objects = root().step_objects.borrow();
     objects.clear();
     atoms::each_object(task, |object| objects.push(object.address));
@@ -335,8 +344,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
             }
             looked
         }
-        // What these words stand for is elsewhere.
-        O::Write | O::Update if is_watched && !open_words::is_one(address) => {
+        O::Write | O::Update if is_watched && !STEP.of_file.get() => {
             let object = atoms::only_object(task);
             STEP.before.set(object.map(|(object, content)| Before::Object(object, content)));
             if object.is_none() && stalls.is_at_known_site(TaskId(number)) {
