@@ -51,7 +51,7 @@ pub(crate) fn look_at_files(words: WordSet, wait: u64, site: u64) {
         let task = world().task();
         task.open_files.set(Some(words));
         task.limited_wait.set(wait);
-        // The call goes on, and may wait.
+        // The call continues, and may wait.
         let arrive = |operation| PROGRAM_CALL.keep_during(|| arrive_at(&first, operation));
         read_step(first.address, site, || 0, arrive);
         task.open_files.set(None);

@@ -45,8 +45,8 @@ struct Step {
     /// Whether the task saw something that differs each time (such as the clock), or acted outside
     /// the program.
     makes_progress: Cell<bool>,
-    /// Whether the step is an access to the state of an open file. It changes that if the task goes on to make
-    /// a call that is not refused, which is progress.
+    /// Whether the step is an access to the state of an open file. It changes that if the call that
+    /// follows is not refused, which is progress.
     of_file: Cell<bool>,
     /// Whether the task read a clock whose times are recognised in its state.
     reads_clock: Cell<bool>,

@@ -6,7 +6,7 @@ use crate::instrument::binary::calls::report_unexplored;
 use crate::instrument::binary::effective_address::address;
 use crate::instrument::binary::operand::{LOWEST, Measure, Operand};
 use crate::instrument::binary::variable_arguments::{
-    ARGUMENTS, Arguments, VariableArguments, length, wide_length,
+    Arguments, VariableArguments, length, wide_length,
 };
 use crate::instrument::binary::{hidden_state, keys, open_files};
 use crate::instrument::binary::{printed, scan};

@@ -42,7 +42,7 @@ pub struct Event {
     /// point.
     pub conditional: bool,
     /// Whether the task waits until what other tasks do to the objects enables the operation. (Locks
-    /// and semaphores have accesses of their own, which show what enables them.)
+    /// and semaphores have separate kinds of access, which show what enables them.)
     pub waits: bool,
     accesses: Accesses,
 }
