@@ -179,8 +179,6 @@ fn unconditional(effect: &str) -> String {
             let (number, kind) = of.rsplit_once(':').expect("fd:N:KIND");
             let files = match number {
                 "all" => "open files".into(),
-                number if number.starts_with("poll") => "the open files that it polls".into(),
-                number if number.starts_with("select") => "the open files in its sets".into(),
                 number => format!("the open file of {}", argument(number)),
             };
             format!("{} {files}", access(kind))

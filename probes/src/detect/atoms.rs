@@ -13,6 +13,7 @@ use crate::detect::access::{Access, POINTS};
 use crate::detect::learned_points;
 use crate::detect::race;
 use crate::memory::shared_views;
+use crate::state::open_words::WordSet;
 use crate::state::task::Task;
 use crate::state::world::world;
 use crate::steps::identity;
@@ -145,6 +146,16 @@ pub(crate) fn each_object(task: &Task, mut each: impl FnMut(Object)) {
     use Operation as O;
     let object = task.object.get();
     match (task.operation.get(), task.size.get()) {
+        // Those that other tasks also access.
+        (O::Ready | O::Read | O::Await, _)
+            if task.open_files.get().is_some() || task.operation.get() == O::Ready =>
+        {
+            let words = task.open_files.get().unwrap_or(WordSet::NONE);
+            for word in words.iter().filter(|&word| POINTS.all.get() || is_hot(word)) {
+                task.word_identity.set((0, 0));
+                each_within(task, word, (word, word + 8), &mut each);
+            }
+        }
         (O::Read | O::Write | O::Update | O::Await, 0) => each_atom(task, object & !7, 8, each),
         (O::Read | O::Write | O::Update | O::Await, size) => each_atom(task, object, size, each),
         (O::Lock | O::TryLock | O::Unlock, _) if task.gate().is_of_word() => {

@@ -5,7 +5,6 @@ use crate::detect::access;
 use crate::executions::own_memory;
 use crate::instrument::{binary, freed_memory, reuse};
 use crate::kernel::{alerts, outside, pass, signal_delivery};
-use crate::primitives::futex;
 use crate::schedule::interrupt::{self, Due};
 use crate::state::end::End;
 use crate::state::task::Gate;

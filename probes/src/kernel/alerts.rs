@@ -46,6 +46,7 @@ pub(crate) fn handle(operation: Operation, object: u64, site: u64, gate: Gate) {
         let waits = task.waits_on.get();
         let deadline = task.deadline.replace(NEVER);
         let limited_wait = task.limited_wait.get();
+        let open_files = task.open_files.take();
         let handled = signal_delivery::handle_all();
         task.waits_on.set(waits);
         if !is_before_call && ends(handled) {
@@ -55,6 +56,7 @@ pub(crate) fn handle(operation: Operation, object: u64, site: u64, gate: Gate) {
         task.interrupts.set(interrupts);
         task.deadline.set(deadline);
         task.limited_wait.set(limited_wait);
+        task.open_files.set(open_files);
         task.operation.set(operation);
         task.object.set(object);
         task.site.set(site);

@@ -8,6 +8,7 @@
 use crate::kernel::syscalls;
 use crate::state::overdue;
 use crate::sys::dispatch::{self, VECTOR_MASK, VECTOR_SIZE};
+use crate::sys::interpose::PROGRAM_CALL;
 use crate::sys::vector_state::{restore_vectors, save_vectors};
 use std::arch::global_asm;
 
@@ -81,6 +82,9 @@ global_asm!(
     mask = sym VECTOR_MASK,
     serve = sym serve,
 );
+/// What a function may use below its stack pointer.
+const RED_ZONE: u64 = 128;
+
 unsafe extern "C" {
     fn heddle_syscall_stub();
     fn heddle_syscall_stub_end();
@@ -100,7 +104,21 @@ pub(crate) struct Call {
     pub(crate) args: [u64; 6],
 }
 
+/// What the stub stores above the call: rbx, r12 to r15, the flags, rbp and the program's next instruction.
+type Stored = [u64; 8];
+
+/// Notes the state in which the program made the call: a task that waits in it is compared by that.
+fn note_call(call: &Call, site: u64) {
+    let behind = std::ptr::from_ref(call).wrapping_add(1);
+    // SAFETY: the stub pushed these words before it pushed the fields of `call`.
+    let [rbx, r12, r13, r14, r15, _, rbp, _] = unsafe { *behind.cast::<Stored>() };
+    let sp = behind as u64 + size_of::<Stored>() as u64 + RED_ZONE;
+    let [_, rsi, rdx, ..] = call.args;
+    PROGRAM_CALL.restore(&(site, sp, [rbx, rbp, r12, r13, r14, r15, rsi, rdx, call.number]));
+}
+
 extern "C-unwind" fn serve(call: &Call, site: u64) -> i64 {
+    note_call(call, site);
     overdue::act_if_due(site);
     syscalls::serve(call.number as i64, call.args, site)
 }

@@ -14,11 +14,7 @@ const DESCRIPTORS: u64 = 256;
 /// connections are not.
 pub(crate) fn is_private(descriptor: u64) -> bool {
     let mut target = [0; 64];
-    let path = own_path(b"/proc/self/fd/", descriptor);
-    // SAFETY: the path ends with a zero byte, and the kernel writes only to `target`.
-    let len =
-        unsafe { raw::call!(libc::SYS_readlink, path.as_ptr(), target.as_mut_ptr(), target.len()) };
-    let target = &target[..len.max(0) as usize];
+    let target = target_of(descriptor, &mut target);
     if start::was_open(descriptor) || is_inherited(descriptor) || children::are_there() {
         return false;
     }
@@ -29,6 +25,19 @@ pub(crate) fn is_private(descriptor: u64) -> bool {
         b"anon_inode:[eventpoll]" => watches_private(descriptor),
         _ => false,
     }
+}
+
+/// What the kernel names as the descriptor's target.
+fn target_of(descriptor: u64, to: &mut [u8; 64]) -> &[u8] {
+    let path = own_path(b"/proc/self/fd/", descriptor);
+    // SAFETY: the path ends with a zero byte, and the kernel writes only to `to`.
+    let len = unsafe { raw::call!(libc::SYS_readlink, path.as_ptr(), to.as_mut_ptr(), to.len()) };
+    &to[..len.max(0) as usize]
+}
+
+/// Whether it is an epoll descriptor, which is ready when one of those that it watches is.
+pub(crate) fn is_epoll(descriptor: u64) -> bool {
+    target_of(descriptor, &mut [0; 64]) == b"anon_inode:[eventpoll]"
 }
 
 /// Whether it is a second name of what was open before executions began, or of the other end of it.

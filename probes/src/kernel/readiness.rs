@@ -1,22 +1,31 @@
 //! Waits for descriptors: `poll`, `select`, `epoll_wait` and their forms.
 //!
-//! A wait without a time limit ends when a descriptor is ready. A wait with a limit is always
-//! enabled: if nothing is ready when the task is chosen, it times out (a choice like any other) and
-//! the clock advances. If a descriptor is ready at the call, there is no scheduling point.
+//! A wait without a time limit ends when a descriptor is ready. A wait with a limit ends then or when
+//! its time has come, whichever the order of steps makes first. If a descriptor is ready when the task
+//! looks, which is a step where others may change what it finds, there is no wait. Neither changes
+//! anything, so a loop of waits with limits is a task that waits for what others do to the descriptors.
 
+use crate::detect::access;
+use crate::instrument::binary::open_files;
 use crate::kernel::park::{closed_meanwhile, park_at};
 use crate::kernel::polling::{Poll, are_any_never_writable, ask, is_never_writable};
+use crate::kernel::private;
 use crate::kernel::signal_delivery;
 use crate::kernel::signal_descriptor;
 use crate::kernel::timer::descriptor;
 use crate::primitives::cancel;
+use crate::schedule::access_points;
 use crate::schedule::external;
 use crate::schedule::scheduler::point;
+use crate::schedule::stall;
 use crate::state::cancellation;
 use crate::state::clock;
+use crate::state::open_words::{self, WordSet};
+use crate::state::root::root;
 use crate::state::task::Gate;
 use crate::state::task::Interrupted;
 use crate::state::world::world;
+use crate::steps::record;
 use crate::sys::raw;
 use traces::Operation;
 
@@ -66,6 +75,29 @@ impl Limit {
     }
 }
 
+/// Whether nothing but steps of tasks makes the descriptor ready.
+pub(crate) fn shows_only_steps(descriptor: u64) -> bool {
+    let shows_others = |descriptor| match are_any_never_writable() {
+        true => is_never_writable(descriptor) || private::is_epoll(descriptor),
+        false => false,
+    };
+    private::is_private(descriptor) && !shows_others(descriptor)
+}
+
+/// The words of the open files of these descriptors. An epoll descriptor may watch any.
+fn words(waited: &[libc::pollfd]) -> WordSet {
+    let mut words = WordSet::NONE;
+    let mut add = |word, size| words.add(word, size);
+    for descriptor in waited.iter().filter(|one| one.fd >= 0).map(|one| one.fd as u64) {
+        if private::is_epoll(descriptor) {
+            let (start, size) = open_words::all();
+            add(start, size);
+        }
+        open_files::each_awaited(descriptor, &mut add);
+    }
+    words
+}
+
 /// Waits until `look` returns other than 0; the wait is for the descriptors of `waited`, with
 /// another signal mask if one is given. `look` returns as the kernel does: 0 for nothing ready.
 fn wait(
@@ -75,9 +107,19 @@ fn wait(
     site: u64,
     mut look: impl FnMut() -> i64,
 ) -> i64 {
+    let poll = Poll::of(waited);
+    let poll_wait = poll.wait();
+    let words = if access::is_in_company() { words(waited) } else { WordSet::NONE };
+    access_points::look_at_files(words, poll_wait.address(), site);
     let found = look();
     if found != 0 {
+        stall::makes_progress();
         return found;
+    }
+    if stall::is_active(&root().stalls.borrow())
+        && !waited.iter().all(|one| one.fd < 0 || shows_only_steps(one.fd as u64))
+    {
+        stall::makes_progress();
     }
     if matches!(limit, Limit::For(0)) {
         // A loop that asks again and again yields to the task that it waits for. The descriptors are not
@@ -102,22 +144,23 @@ fn wait(
             return -i64::from(libc::EINTR);
         }
     }
-    let poll = Poll::of(waited);
-    let poll_wait = poll.wait();
     let object = waited.first().map_or(0, |first| first.fd as u64 + 1);
     let answer = loop {
         task.interrupts.set(Interrupted::Always);
         let (gate, operation) = match until {
-            Some(_) => (Gate::Open, Operation::Sleep),
+            Some(_) if waited.is_empty() => (Gate::Open, Operation::Sleep),
+            Some(_) => (Gate::Open, Operation::Ready),
             None if waited.is_empty() => (Gate::NEVER, Operation::SignalWait),
             None => (Gate::Ready(poll_wait.address()), Operation::Ready),
         };
         let object = if operation == Operation::Ready { object } else { 0 };
         if let Some(until) = until {
             clock::limit_monotonic(until);
-            task.limited_wait.set(if waited.is_empty() { 0 } else { poll_wait.address() });
         }
+        task.limited_wait.set(if waited.is_empty() { 0 } else { poll_wait.address() });
+        task.open_files.set(Some(words));
         external::wait(|| point(operation, object, site, gate));
+        task.open_files.set(None);
         task.interrupts.set(Interrupted::Never);
         if cancellation::is_at_point(task) {
             task.mask.set(before);
@@ -134,9 +177,13 @@ fn wait(
             closed_meanwhile(site);
         }
         match until {
-            _ if found != 0 => break found,
+            _ if found != 0 => {
+                stall::makes_progress();
+                break found;
+            }
             Some(until) => {
                 clock::reach_monotonic(until);
+                record::value(libc::ETIMEDOUT as u64);
                 break 0;
             }
             None => {}
@@ -159,7 +206,7 @@ fn mask_at(address: u64) -> Option<u64> {
 fn poll_for(descriptors: u64, count: u64, limit: Limit, mask: Option<u64>, site: u64) -> i64 {
     let look = || ask(descriptors, count);
     let found = look();
-    if found != 0 {
+    if found < 0 {
         return found;
     }
     let waited = match count {

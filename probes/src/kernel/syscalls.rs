@@ -94,16 +94,55 @@ fn yield_if_many(site: u64) {
     }
 }
 
-fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
-    let error = |code: i32| -i64::from(code);
-    if !matches!(
+/// Whether the call transfers data, and is refused where it would have to wait and may not.
+fn may_be_refused(number: i64) -> bool {
+    matches!(
         number,
-        libc::SYS_sched_yield
-            | libc::SYS_nanosleep
-            | libc::SYS_clock_nanosleep
-            | libc::SYS_gettid
-            | libc::SYS_futex
-    ) {
+        libc::SYS_read
+            | libc::SYS_readv
+            | libc::SYS_recvfrom
+            | libc::SYS_recvmsg
+            | libc::SYS_write
+            | libc::SYS_writev
+            | libc::SYS_sendto
+            | libc::SYS_sendmsg
+            | libc::SYS_accept
+            | libc::SYS_accept4
+    )
+}
+
+fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
+    if !may_be_refused(number) {
+        return answer_of(number, args, site);
+    }
+    let answer = answer_of(number, args, site);
+    // A call that was refused has changed nothing, and so will the next one be until a step of another
+    // task changes that.
+    if answer != -i64::from(libc::EAGAIN) || !readiness::shows_only_steps(args[0]) {
+        stall::makes_progress();
+    }
+    answer
+}
+
+fn answer_of(number: i64, args: [u64; 6], site: u64) -> i64 {
+    let error = |code: i32| -i64::from(code);
+    if !may_be_refused(number)
+        && !matches!(
+            number,
+            libc::SYS_sched_yield
+                | libc::SYS_nanosleep
+                | libc::SYS_clock_nanosleep
+                | libc::SYS_gettid
+                | libc::SYS_futex
+                | libc::SYS_poll
+                | libc::SYS_ppoll
+                | libc::SYS_select
+                | libc::SYS_pselect6
+                | libc::SYS_epoll_wait
+                | libc::SYS_epoll_pwait
+                | libc::SYS_epoll_pwait2
+        )
+    {
         stall::makes_progress();
     }
     match number {

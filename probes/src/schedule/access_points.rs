@@ -9,8 +9,10 @@ use crate::detect::learned_points;
 use crate::schedule::busy_loops::no_step;
 use crate::schedule::scheduler::{point_if, read_step};
 use crate::state::locks;
+use crate::state::open_words::WordSet;
 use crate::state::task::Gate;
 use crate::state::world::world;
+use crate::sys::interpose::PROGRAM_CALL;
 use search::spin::SpinDetector;
 use traces::Operation;
 use traces::store_buffers::MemoryEffect;
@@ -36,6 +38,27 @@ pub(crate) fn visit(access: Access) {
         }
         done(&access);
     }
+}
+
+/// The running task is about to look at the state of these open files: one step, if another task may change
+/// what it finds. `wait` is the address of an [`ExternalWait`] that is over when there is something to find.
+pub(crate) fn look_at_files(words: WordSet, wait: u64, site: u64) {
+    let of = |address| Access { address, size: 8, writes: false, atomic: true, proven: true, site };
+    if words.is_empty() {
+        return;
+    }
+    settle_write();
+    if let Some(first) = words.iter().map(of).find(is_point) {
+        let task = world().task();
+        task.open_files.set(Some(words));
+        task.limited_wait.set(wait);
+        // The call continues, and may wait.
+        let arrive =
+            |operation| PROGRAM_CALL.keep_during(|| arrive_at(&first, operation, Gate::Open));
+        read_step(first.address, site, || 0, arrive);
+        task.open_files.set(None);
+    }
+    words.iter().map(of).for_each(|access| look(&access));
 }
 
 /// A library is about to store, by an atomic operation that is not instrumented, what the program's

@@ -8,9 +8,10 @@ use crate::schedule::deadlock;
 use crate::schedule::shown_times;
 use crate::state::end::End;
 use crate::state::locks;
+use crate::state::open_words;
 use crate::state::outcome;
 use crate::state::root::root;
-use crate::state::task::{Gate, Lifecycle, Task};
+use crate::state::task::{ExternalWait, Gate, Lifecycle, Task};
 use crate::state::world::{World, world};
 use crate::steps::record;
 use crate::sys::interpose::{ARGUMENTS, PROGRAM_CALL, RAX, STORED};
@@ -44,6 +45,9 @@ struct Step {
     /// Whether the task saw something that differs each time (such as the clock), or acted outside
     /// the program.
     makes_progress: Cell<bool>,
+    /// Whether the step is an access to the state of an open file. It changes that if the call that
+    /// follows is not refused, which is progress.
+    of_file: Cell<bool>,
     /// Whether the task read a clock whose times are recognised in its state.
     reads_clock: Cell<bool>,
     /// Whether [`crate::state::root::Root::poll_finder`] observes the execution.
@@ -57,6 +61,7 @@ static STEP: Step = Step {
     effect: Cell::new(None),
     before: Cell::new(None),
     makes_progress: Cell::new(false),
+    of_file: Cell::new(false),
     reads_clock: Cell::new(false),
     finds_polls: Cell::new(false),
 };
@@ -85,6 +90,7 @@ pub(crate) struct Saved {
     objects: Vec<u64>,
     before: Option<Before>,
     makes_progress: bool,
+    of_file: bool,
     reads_clock: bool,
     /// None if they are as at the beginning of an execution.
     stalls: Option<SpinDetector>,
@@ -100,6 +106,7 @@ pub(crate) fn save() -> Saved {
         objects: root().step_objects.cloned(),
         before: STEP.before.get(),
         makes_progress: STEP.makes_progress.get(),
+        of_file: STEP.of_file.get(),
         reads_clock: STEP.reads_clock.get(),
         stalls: Some(root().stalls.cloned()).filter(|stalls| !stalls.is_new()),
         alike: Some(root().alike.cloned()).filter(|alike| !alike.is_new()),
@@ -113,6 +120,7 @@ pub(crate) fn restore(saved: &Saved) {
     root().step_objects.borrow().clone_from(&saved.objects);
     STEP.before.set(saved.before);
     STEP.makes_progress.set(saved.makes_progress);
+    STEP.of_file.set(saved.of_file);
     STEP.reads_clock.set(saved.reads_clock);
     if let Some(stalls) = &saved.stalls {
         root().stalls.borrow().clone_from(stalls);
@@ -153,6 +161,7 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
                 after if after == before => Effect::Read,
                 after => Effect::Replaced { object, before, after },
             },
+            _ if STEP.of_file.get() && !STEP.makes_progress.get() => Effect::Read,
             _ => effect,
         };
         let (makes_progress, reads_clock) = (STEP.makes_progress.get(), STEP.reads_clock.get());
@@ -180,8 +189,9 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
     }
     let task = world.task();
     let operation = task.operation.get();
-    // A wait for a futex without a time limit ends only when the task is woken.
-    let may_wait = operation != Operation::FutexWoken || task.gate() == Gate::Open;
+    // Without a time limit, these waits end only when the task is woken.
+    let is_limited = matches!(operation, Operation::FutexWoken | Operation::Ready);
+    let may_wait = !is_limited || task.gate() == Gate::Open;
     if SpinDetector::may_spin_at(operation) && may_wait && task.life() == Lifecycle::Alive {
         let number = TaskId(world.current.get());
         let (object, site) = (atoms::own_object(task), task.site.get());
@@ -314,6 +324,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     // What a task did before any task was observed is no part of this step.
     STEP.makes_progress.set(false);
     STEP.reads_clock.set(false);
+    STEP.of_file.set(matches!(operation, O::Write | O::Update) && open_words::is_one(address));
     let mut objects = root().step_objects.borrow();
     objects.clear();
     atoms::each_object(task, |object| objects.push(object.address));
@@ -334,7 +345,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
             }
             looked
         }
-        O::Write | O::Update if is_watched => {
+        O::Write | O::Update if is_watched && !STEP.of_file.get() => {
             let object = atoms::only_object(task);
             STEP.before.set(object.map(|(object, content)| Before::Object(object, content)));
             if object.is_none() && stalls.is_at_known_site(TaskId(number)) {
@@ -369,6 +380,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
             changed
         }
         O::FutexWoken if !task.woken.get() => Effect::None,
+        O::Ready if task.open_files.get().is_some() => looked,
         _ => {
             objects.push(task.gate().mutex());
             Effect::Changed
@@ -443,9 +455,20 @@ fn livelock(world: &World, members: &[u16]) -> End {
 pub(crate) fn is_stalled(stalls: &SpinDetector, number: u16, task: &Task) -> bool {
     // A signal handler or a cancellation may be due instead, and the wait may have ended.
     let operation = task.operation.get();
-    let is_woken = matches!(operation, Operation::TimedWake | Operation::FutexWoken);
-    let is_woken = is_woken && task.woken.get();
-    stalls.is_spinning(TaskId(number)) && SpinDetector::may_spin_at(operation) && !is_woken
+    let has_ended = || match operation {
+        Operation::TimedWake | Operation::FutexWoken => task.woken.get(),
+        Operation::Ready | Operation::Await => is_over(task),
+        _ => false,
+    };
+    stalls.is_spinning(TaskId(number)) && SpinDetector::may_spin_at(operation) && !has_ended()
+}
+
+/// Whether there is something to find for a task that looks at descriptors or waits for them: what made them ready may be no step.
+fn is_over(task: &Task) -> bool {
+    let wait = task.limited_wait.get();
+    // SAFETY: while `open_files` has a value, the task is parked in the call that stored the address of its
+    // wait, on its stack, or 0.
+    task.open_files.get().is_some() && wait != 0 && unsafe { ExternalWait::is_over(wait) }
 }
 
 /// Whether the task with this number waits in a spin loop, for descriptions of tasks.

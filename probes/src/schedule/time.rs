@@ -47,7 +47,7 @@ fn expiry(world: &World, task: &Task) -> Option<u64> {
         O::TimedWriteLock | O::WriteWake => rwlock::is_writable(object),
         // SAFETY: a wait for descriptors stored the address of its wait, on the stack of the task,
         // which is parked in it; sleeps stored 0.
-        O::Sleep => wait != 0 && unsafe { ExternalWait::is_over(wait) },
+        O::Sleep | O::Ready => wait != 0 && unsafe { ExternalWait::is_over(wait) },
         other => locks::would_succeed(other, object, task.gate().is_of_word()).unwrap_or(false),
     };
     (!is_over).then_some(deadline)

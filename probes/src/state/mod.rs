@@ -6,6 +6,7 @@ pub(crate) mod end;
 pub(crate) mod exclusive;
 pub(crate) mod library_call;
 pub(crate) mod locks;
+pub(crate) mod open_words;
 pub(crate) mod outcome;
 pub(crate) mod overdue;
 pub(crate) mod pending_signals;

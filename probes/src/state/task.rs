@@ -1,6 +1,7 @@
 //! A task: one thread of the program.
 
 use crate::state::library_call::LibraryCall;
+use crate::state::open_words::WordSet;
 use crate::state::stack::Stack;
 use crate::state::world::world;
 use std::cell::Cell;
@@ -291,6 +292,8 @@ pub(crate) struct Task {
     /// What may end that wait before its deadline: the address of an [`ExternalWait`], or a set of
     /// signals; or 0.
     pub(crate) limited_wait: Cell<u64>,
+    /// While it waits for descriptors and changes nothing: the words of their open files.
+    pub(crate) open_files: Cell<Option<WordSet>>,
     /// Whether the task is not enabled only because its deadline is not due.
     pub(crate) not_due: Cell<bool>,
     /// The number of its steps since its clock rose by an expiry, with what counts as a step
@@ -379,6 +382,7 @@ impl Task {
         last_step: Cell::new(0),
         deadline: Cell::new(crate::state::time::NEVER),
         limited_wait: Cell::new(0),
+        open_files: Cell::new(None),
         not_due: Cell::new(false),
         steps: Cell::new(0),
         waited: Cell::new(0),
@@ -502,6 +506,7 @@ impl Task {
             last_step,
             deadline,
             limited_wait,
+            open_files,
             not_due,
             steps,
             waited,
@@ -572,6 +577,7 @@ impl Task {
         self.last_step.set(last_step.get());
         self.deadline.set(deadline.get());
         self.limited_wait.set(limited_wait.get());
+        self.open_files.set(open_files.get());
         self.not_due.set(not_due.get());
         self.steps.set(steps.get());
         self.waited.set(waited.get());

@@ -1,7 +1,7 @@
 //! Random small programs with the complete set of their executions, to test strategies that promise
 //! a set of executions.
 
-use super::machine::{At, Code, Compare, Ending, Program, Run, Value, run, runs};
+use super::machine::{At, Code, Compare, Ending, Program, Run, Value, Wanted, run, runs};
 use super::programs;
 use crate::reduction::events::{Map, Order};
 use crate::rng::Rng;
@@ -134,8 +134,8 @@ impl Generated {
 
 /// Generates a program. Variables from number 3 on are semaphores.
 fn program(rng: &mut Rng) -> Program {
-    let themes: [&[u32]; 4] =
-        [&[0, 1, 2, 3], &[0, 1, 4, 4, 4], &[0, 1, 4, 5, 6], &[0, 1, 4, 7, 8, 9]];
+    let themes: [&[u32]; 5] =
+        [&[0, 1, 2, 3], &[0, 1, 4, 4, 4], &[0, 1, 4, 5, 6], &[0, 1, 4, 7, 8, 9], &[1, 10, 10, 11]];
     compose(rng, &themes, body, vec![0, 0, 0, 1, 0], 2)
 }
 
@@ -203,6 +203,12 @@ pub(super) fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
                 code.extend([Code::Lock(At(0, None)), Code::Wait(0, 0), Code::Unlock(At(0, None))])
             }
             8 => code.push(Code::Signal(0)),
+            10 => {
+                let of = if rng.below(3) == 0 { [0, 1] } else { [here.0; 2] };
+                let wanted = Wanted { register: 1, of, takes: rng.below(2) == 0, limit: None };
+                code.push(Code::Ready(wanted));
+            }
+            11 => code.push(Code::Store(here, Value::Is(0))),
             _ => code.push(Code::Broadcast(0)),
         }
         // Sometimes a branch depends on the value that was read.

@@ -72,6 +72,8 @@ pub enum Code {
     FutexWait(usize, usize, Value, u64),
     /// Wakes the tasks that wait on a variable.
     FutexWake(usize),
+    /// Waits until a variable is not 0, as for a descriptor that is ready.
+    Ready(Wanted),
     /// Sleeps for a time.
     Sleep(u64),
     /// Register = the time since the start, in microseconds. No step.
@@ -104,6 +106,19 @@ pub enum Code {
     Fail,
     /// Ends the task.
     End,
+}
+
+/// What a task waits for as for descriptors.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// Gets the value of the first variable that is not 0, or 0 if the time passed.
+    pub register: usize,
+    /// The variables, of which one has to be other than 0.
+    pub of: [usize; 2],
+    /// Whether the task sets that variable to 0.
+    pub takes: bool,
+    /// How long it waits at most.
+    pub limit: Option<u64>,
 }
 
 /// A program: the code of main and of the tasks that it creates, each with the initial value of its
@@ -139,6 +154,7 @@ impl Program {
                     | Code::TimedLock(..)
                     | Code::TimedTake(..)
                     | Code::FutexWait(..)
+                    | Code::Ready(Wanted { limit: Some(_), .. })
                     | Code::Sleep(_)
                     | Code::Now(_)
             )
@@ -298,6 +314,7 @@ impl<'p> Machine<'p> {
                     self.tasks[task].registers[register] = now as i64;
                 }
                 Code::Sleep(limit)
+                | Code::Ready(Wanted { limit: Some(limit), .. })
                 | Code::TimedLock(_, _, limit)
                 | Code::TimedTake(_, _, limit) => {
                     return self.limit(task, limit);
@@ -322,6 +339,11 @@ impl<'p> Machine<'p> {
         self.tasks[task].deadline = Some(now + limit);
     }
 
+    /// The first variable that is other than 0.
+    fn ready(&self, wanted: Wanted) -> Option<usize> {
+        wanted.of.into_iter().find(|&index| self.variables[index] != 0)
+    }
+
     /// When the task's next step is an expiry: its deadline.
     fn expiry(&self, task: usize) -> Option<u64> {
         let deadline = self.tasks[task].deadline?;
@@ -329,6 +351,7 @@ impl<'p> Machine<'p> {
             (TaskState::Waiting { woken }, _) => !woken,
             (_, Code::TimedLock(_, at, _)) => self.owners[self.at(task, at)].is_some(),
             (_, Code::TimedTake(_, index, _)) => self.variables[index] == 0,
+            (_, Code::Ready(wanted)) => self.ready(wanted).is_none(),
             _ => true,
         };
         expires.then_some(deadline)
@@ -454,6 +477,17 @@ impl<'p> Machine<'p> {
             }
             Code::FutexWait(_, index, ..) => next(Operation::FutexWait, variable(index)),
             Code::FutexWake(index) => next(Operation::FutexWake, variable(index)),
+            Code::Ready(wanted) => {
+                let has_timeout = wanted.limit.is_some();
+                let [first, second] = wanted.of.map(variable);
+                PendingOperation {
+                    further_objects: (second != first).then_some(second).into_iter().collect(),
+                    enabled: has_timeout || self.ready(wanted).is_some(),
+                    writes: wanted.takes,
+                    has_timeout,
+                    ..next(Operation::Ready, first)
+                }
+            }
             Code::Sleep(_) => next(Operation::Sleep, 0),
             Code::Unlock(at) => next(Operation::Unlock, mutex(self.at(task, at))),
             Code::Wait(index, with) | Code::TimedWait(_, index, with, _) => {
@@ -585,6 +619,14 @@ impl<'p> Machine<'p> {
                 }
                 self.tasks[task].registers[register] = 2;
             }
+            Code::Ready(wanted) => {
+                let ready = self.ready(wanted);
+                let found = ready.map_or(0, |index| self.variables[index]);
+                self.tasks[task].registers[wanted.register] = found;
+                if let Some(index) = ready.filter(|_| wanted.takes) {
+                    self.variables[index] = 0;
+                }
+            }
             Code::FutexWake(index) => {
                 let all = std::mem::take(&mut self.on_futexes);
                 for waiting in all {
@@ -676,6 +718,12 @@ impl Machine<'_> {
         variable.map_or(0, |&value| value as u64)
     }
 
+    /// What an operation finds in its objects.
+    fn found(&self, next: &PendingOperation) -> u64 {
+        let further = next.further_objects.iter();
+        further.fold(self.content(next.object), |hash, object| mix(hash ^ self.content(object)))
+    }
+
     /// Executes the task's step and returns its effect.
     fn effect(&mut self, task: usize, next: &PendingOperation) -> Effect {
         let before = (self.variables.clone(), self.owners.clone());
@@ -696,6 +744,7 @@ impl Machine<'_> {
             Operation::Lock => Effect::Acquired { lock: next.object, tried: false },
             Operation::Unlock => Effect::Released(next.object),
             Operation::SemTimedWait if expires => Effect::Read,
+            Operation::Ready if same => Effect::Read,
             Operation::FutexWait => Effect::Read,
             Operation::FutexWoken if expires => Effect::None,
             Operation::Wait => Effect::Released(next.mutex),
@@ -706,8 +755,8 @@ impl Machine<'_> {
 }
 
 /// The objects that an operation reads or may change; a read has no mutex.
-fn objects(next: &PendingOperation) -> [u64; 2] {
-    [next.object, next.mutex]
+fn objects(next: &PendingOperation) -> Vec<u64> {
+    [next.object, next.mutex].into_iter().chain(next.further_objects.iter()).collect()
 }
 
 /// The executions of `strategy` over the program, numbered from 1, until it has no more.
@@ -742,7 +791,9 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         tasks.clear();
         tasks.extend((0..machine.tasks.len()).filter_map(|task| machine.next(task)));
         let matters = |next: &&PendingOperation| {
-            Some(next.task) == arrived && SpinDetector::may_spin_at(next.operation)
+            Some(next.task) == arrived
+                && SpinDetector::may_spin_at(next.operation)
+                && (next.operation != Operation::Ready || next.has_timeout)
         };
         if let Some(next) = tasks.iter().find(matters) {
             let state = || machine.state(next.task.index());
@@ -765,7 +816,7 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
                     let next = tasks.iter().find(|next| next.task == task);
                     let next = next.expect("it is alive").clone();
                     machine.chosen(task.index(), &mut reads);
-                    let found = machine.content(next.object);
+                    let found = machine.found(&next);
                     let effect = machine.effect(task.index(), &next);
                     stalls.record_step(task, effect, &objects(&next), found);
                     continue;
@@ -854,7 +905,7 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         machine.chosen(task.index(), &mut reads);
         match next {
             Some(next) if stalls.is_active() => {
-                let found = machine.content(next.object);
+                let found = machine.found(next);
                 let effect = machine.effect(task.index(), next);
                 stalls.record_step(task, effect, &objects(next), found);
             }

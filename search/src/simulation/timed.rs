@@ -2,7 +2,7 @@
 //! schedules at different slacks.
 
 use super::generated::{classes, compose, fail_unless_less, store_unless};
-use super::machine::{At, Code, Compare, Ending, Program, Value, runs};
+use super::machine::{At, Code, Compare, Ending, Program, Value, Wanted, runs};
 use crate::reduction::events::Map;
 use crate::rng::Rng;
 use crate::strategy::dfs::Dfs;
@@ -51,13 +51,15 @@ impl Timed {
 
 /// Generates a program.
 fn program(rng: &mut Rng) -> Program {
-    let themes: [&[u32]; 6] = [
+    let themes: [&[u32]; 8] = [
         &[0, 1, 2, 2],
         &[0, 1, 2, 3, 4, 8],
         &[0, 1, 2, 5, 6, 6],
         &[1, 2, 3, 4, 5, 6, 7, 8],
         &[0, 1, 2, 9, 10],
         &[1, 2, 11, 12],
+        &[1, 1, 13, 14],
+        &[0, 1, 2, 13, 14],
     ];
     compose(rng, &themes, body, vec![0, 0, 0, 0], 2)
 }
@@ -118,6 +120,15 @@ fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
                 Code::Store(At(2, None), Value::Register(2)),
             ]),
             12 => code.extend([Code::Store(here, value), Code::FutexWake(here.0)]),
+            // A wait as for descriptors, mostly with a time limit; and what makes them not ready.
+            13 => {
+                let of = if rng.below(3) == 0 { [0, 1] } else { [here.0; 2] };
+                let limit = (rng.below(4) > 0).then_some(limit);
+                let wanted = Wanted { register: 1, of, takes: rng.below(2) == 0, limit };
+                code.push(Code::Ready(wanted));
+                code.push(Code::Store(At(2, None), Value::Register(1)));
+            }
+            14 => code.push(Code::Store(here, Value::Is(0))),
             6 => code.push(if rng.below(2) == 0 { Code::Signal(0) } else { Code::Broadcast(0) }),
             // The clock, in steps of 100 ms.
             _ => {
@@ -139,6 +150,8 @@ fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
 mod tests {
     use super::*;
     use crate::simulation::generated::number_of_programs;
+    use crate::simulation::machine::Run;
+    use crate::simulation::programs;
     use crate::strategy::bounded_dpor::BoundedDpor;
     use crate::strategy::dfs::Measure;
     use crate::strategy::dpor::Dpor;
@@ -215,5 +228,35 @@ mod tests {
         println!("classes, executions: {counts:?}");
         wrong.sort();
         assert!(wrong.is_empty(), "{}: {:?}", wrong.len(), &wrong[..wrong.len().min(40)]);
+    }
+
+    /// A task looks at a variable, and if that is 0 waits for it for a time, in a loop; another sets it, at
+    /// once or after a while.
+    #[test]
+    fn a_loop_of_waits_with_limits_is_one_wait() {
+        let flag = At(0, None);
+        let wanted = Wanted { register: 1, of: [0, 0], takes: false, limit: Some(SECOND / 100) };
+        let poll = vec![
+            Code::Load(1, flag),
+            Code::If(Value::Register(1), Compare::Differ, Value::Is(0), 4),
+            Code::Ready(wanted),
+            Code::If(Value::Register(1), Compare::Equal, Value::Is(0), 0),
+            Code::End,
+        ];
+        let set = vec![Code::Store(flag, Value::Is(1)), Code::End];
+        let set_later = [&[Code::Sleep(SECOND / 200)], &set[..]].concat();
+        for setter in [set, set_later] {
+            let bodies = vec![poll.clone(), setter];
+            let program = programs::with(bodies, vec![(0, 0), (1, 0)], vec![0], 0, &[]);
+            let program = Program { slack: Some(SECOND), ..program };
+            let all: Vec<(u64, Run)> = classes(&program, Dfs::new(None)).collect();
+            assert!(all.iter().all(|(_, run)| run.ending == Ok(Ending::Passed)));
+            let all: BTreeSet<u64> = all.iter().map(|&(class, _)| class).collect();
+            // The setter comes first, or after a look, an expiry, or a second look; then the task waits.
+            assert_eq!(all.len(), 4);
+            let mut dpor = Dpor::new();
+            assert_eq!(found(&program, &mut dpor), (all, 4));
+            assert_eq!(dpor.coverage(), Coverage::Complete { bound: None });
+        }
     }
 }

@@ -442,7 +442,7 @@ impl SpinDetector {
             let changes_nothing = match pending(task) {
                 Some((Operation::Read | Operation::FutexWait, _)) => true,
                 Some((Operation::Write | Operation::Update, object))
-                    if self.restores_in_loop(task, object) =>
+                    if self.restores_in_loop(task, object) || self.has_seen(task, object) =>
                 {
                     true
                 }
@@ -484,6 +484,11 @@ impl SpinDetector {
 
     fn restores_in_loop(&self, task: TaskId, object: u64) -> bool {
         self.tasks.get(task.index()).is_some_and(|watch| watch.restores(object))
+    }
+
+    /// Whether an operation on the object in the task's loop has left it as it was.
+    fn has_seen(&self, task: TaskId, object: u64) -> bool {
+        self.tasks.get(task.index()).is_some_and(|watch| watch.has_read(object))
     }
 
     fn repeats(&self, task: TaskId) -> bool {

@@ -324,9 +324,14 @@ impl BoundedDpor {
             }
             if conflicts(earlier, event) {
                 found.push(at);
+                // It may have to come before earlier ones, before which it was enabled.
+                if event.waits && path[at].enabled.binary_search(&event.task).is_err() {
+                    continue;
+                }
                 // Where its time has not come, it waits, and can only come before what it waits for.
                 let waiting = if self.delays { event.as_waiting() } else { None };
-                if waiting.is_none_or(|waiting| conflicts(earlier, &waiting)) {
+                let goes_on = |waiting: Event| waiting.waits || !conflicts(earlier, &waiting);
+                if !waiting.is_some_and(goes_on) {
                     break;
                 }
             }

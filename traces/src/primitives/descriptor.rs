@@ -7,5 +7,6 @@ use crate::operation::Operation as O;
 pub(super) const OPERATIONS: &[Description] =
     &[Description::new(O::Ready, "ready", Kind::Descriptor)
         .sign("D")
+        .may_time_out()
         .depends(Dependence::Special)
         .orders(Order::Nothing)];

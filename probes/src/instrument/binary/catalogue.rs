@@ -287,15 +287,8 @@ impl Catalogue {
             "fd" => {
                 operand.measure = match of {
                     "all" => Measure::Descriptors,
-                    of => match (of.strip_prefix("poll"), of.strip_prefix("select")) {
-                        (Some(count), _) => Measure::Polled(argument(count)?),
-                        (_, Some(count)) => Measure::Selected(argument(count)?),
-                        _ => Measure::Descriptor(argument(of)?),
-                    },
+                    of => Measure::Descriptor(argument(of)?),
                 };
-                if let Measure::Polled(_) = operand.measure {
-                    operand.base = argument("0")?;
-                }
             }
             "takes" | "gives" => {
                 let (descriptor, len) = of.strip_suffix(']')?.split_once('[')?;

@@ -6,10 +6,11 @@ use crate::instrument::binary::calls::report_unexplored;
 use crate::instrument::binary::effective_address::address;
 use crate::instrument::binary::operand::{LOWEST, Measure, Operand};
 use crate::instrument::binary::variable_arguments::{
-    ARGUMENTS, Arguments, VariableArguments, length, wide_length,
+    Arguments, VariableArguments, length, wide_length,
 };
 use crate::instrument::binary::{hidden_state, keys, open_files};
 use crate::instrument::binary::{printed, scan};
+use crate::state::open_words;
 use crate::state::world::world;
 
 /// How many buffers a call may have (`IOV_MAX`), and how many messages and variables are followed.
@@ -78,25 +79,6 @@ pub(super) fn several(
         }
         Measure::Stream => stream(register(operand.base), each),
         Measure::StandardStream => stream(peek(operand.displacement, 8), each),
-        Measure::Polled(count) => {
-            let first = register(operand.base);
-            for at in 0..register(count).min(MOST) {
-                if first >= LOWEST {
-                    open_files::each_word(peek(first + 8 * at, 4), each);
-                }
-            }
-        }
-        Measure::Selected(count) => {
-            for descriptor in 0..(register(count) as u32 as u64).min(MOST) {
-                let is_in = |set: u8| {
-                    let set = register(ARGUMENTS[usize::from(set)]);
-                    set >= LOWEST && peek(set + descriptor / 8, 1) >> (descriptor % 8) & 1 != 0
-                };
-                if (1..4).any(is_in) {
-                    open_files::each_word(descriptor, each);
-                }
-            }
-        }
         Measure::Descriptor(number) => open_files::each_word(register(number), each),
         Measure::Taken { from, len } => {
             open_files::each_taken(register(from), register(len), each);
@@ -107,7 +89,7 @@ pub(super) fn several(
         Measure::Closed(number) => open_files::each_closed(register(number), each),
         Measure::Key(number) => each(keys::word(register(number) as u32), 8),
         Measure::Descriptors => {
-            let (start, size) = open_files::all();
+            let (start, size) = open_words::all();
             each(start, size);
         }
         Measure::Path => {

@@ -4,7 +4,7 @@
 //! word: a task that uses the file afterwards would seem to use another one. So the descriptor counts that was the
 //! lowest when the file was used first in the execution; closing a descriptor is a use.
 
-use crate::instrument::binary::open_files::DESCRIPTORS;
+use crate::state::open_words::DESCRIPTORS;
 use std::cell::Cell;
 
 /// The device and the number of a file.

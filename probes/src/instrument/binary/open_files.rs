@@ -7,22 +7,17 @@
 
 use crate::detect::access::{Access, is_in_company, settle_write};
 use crate::instrument::binary::known_files::{self, File};
-use crate::instrument::binary::pipes::{self, PIPES};
+use crate::instrument::binary::pipes;
 use crate::instrument::binary::sockets;
 use crate::schedule::access_points::visit;
+use crate::state::open_words::{self, DESCRIPTORS, PIPES};
 use crate::state::world::world;
 use crate::sys::raw;
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
-/// Descriptors from here on share one word.
-pub(super) const DESCRIPTORS: usize = 64;
 /// Descriptors below this are never merged, as the standard streams often are one terminal.
 const STANDARD: i32 = 3;
-
-/// The words that represent open files and descriptors, and behind them those of pipes: what was written, and what
-/// was taken. Nothing is ever written to them.
-static WORDS: [u64; DESCRIPTORS + 2 * PIPES] = [0; DESCRIPTORS + 2 * PIPES];
 
 /// The state of an open file.
 #[derive(Debug, Clone, Copy)]
@@ -47,7 +42,7 @@ fn state(descriptor: u64) -> Option<State> {
     let number = status.st_ino;
     let first = pipes::first(number, || lowest_of(descriptor, &status));
     let index = (first as u32 as usize).min(PIPES - 1);
-    let at = |index: usize| &raw const WORDS[DESCRIPTORS + index] as u64;
+    let at = |index: usize| open_words::at(DESCRIPTORS + index);
     Some(State::Pipe { number, written: at(index), taken: at(PIPES + index) })
 }
 
@@ -69,6 +64,20 @@ pub(crate) fn each_file(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
 pub(super) fn each_word(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
     own(descriptor, state(descriptor), each);
     each_file(descriptor, each);
+}
+
+/// What a task that waits for the descriptor to be ready waits for. Unlike a call, that changes nothing.
+pub(crate) fn each_awaited(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
+    let found = state(descriptor);
+    own(descriptor, found, each);
+    match found {
+        None => {}
+        Some(State::Whole(word)) => each(word, 8),
+        Some(State::Pipe { written, taken, .. }) => {
+            each(taken, 8);
+            each(written, 8);
+        }
+    }
 }
 
 /// The words that a read of at most `len` bytes accesses.
@@ -276,14 +285,9 @@ pub(crate) fn open_as(file: File) -> Option<u64> {
     known_files::find(file).or_else(|| first_of(file, DESCRIPTORS as i32)).map(word)
 }
 
-/// All words, as one range.
-pub(super) fn all() -> (u64, u64) {
-    (WORDS.as_ptr() as u64, size_of_val(&WORDS) as u64)
-}
-
 fn word(descriptor: i32) -> u64 {
     let index = (descriptor as u32 as usize).min(DESCRIPTORS - 1);
-    &raw const WORDS[index] as u64
+    open_words::at(index)
 }
 
 /// None if it is no file, directory, pipe or socket: event counters and timers all share one number. The ends

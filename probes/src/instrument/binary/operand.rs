@@ -83,10 +83,6 @@ pub(super) enum Measure {
     Stream,
     /// The stream to which the variable at the operand leads, and its open file.
     StandardStream,
-    /// The open files of as many `struct pollfd` as this register says.
-    Polled(u8),
-    /// The open files in three sets of descriptors, below the number in this register.
-    Selected(u8),
     /// The open files of all descriptors.
     Descriptors,
     /// The open file with the path at the operand.
@@ -168,7 +164,6 @@ impl Operand {
                 | Measure::Closed(_)
                 | Measure::Key(_)
                 | Measure::Stream
-                | Measure::Polled(_)
                 | Measure::Path
                 | Measure::Slot(_)
                 | Measure::Hidden { .. }

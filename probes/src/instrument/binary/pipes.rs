@@ -11,12 +11,10 @@
 //! at most, it continues page by page, and the reads need not be steps for that. After any other read it fills all
 //! the room at once, as the kernel does, and the reads that follow are steps.
 
+use crate::state::open_words::PIPES;
 use crate::state::world::world;
 use crate::sys::raw;
 use std::cell::Cell;
-
-/// The most pipes that are distinguished in one execution, and how many words there are of each kind.
-pub(super) const PIPES: usize = 64;
 
 /// A pipe that a call used in the current execution.
 #[derive(Debug, Clone, Copy)]

@@ -477,8 +477,6 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         | Measure::Block
         | Measure::Stream
         | Measure::StandardStream
-        | Measure::Polled(_)
-        | Measure::Selected(_)
         | Measure::Descriptor(_)
         | Measure::Taken { .. }
         | Measure::Given { .. }

@@ -19,6 +19,7 @@ pub(super) struct Encoded(
 
 pub(super) const EXITS: u8 = 1;
 pub(super) const CONDITIONAL: u8 = 2;
+pub(super) const WAITS: u8 = 4;
 
 pub(super) const ACCESSES: [Access; 9] = [
     Access::Read,

@@ -2,7 +2,7 @@
 
 use super::access::Access;
 use super::accesses::Accesses;
-use super::encoding::{ACCESSES, CONDITIONAL, EXITS, Encoded, code};
+use super::encoding::{ACCESSES, CONDITIONAL, EXITS, Encoded, WAITS, code};
 use crate::reduction::pending::{Harness, PendingOperation};
 use serde::{Deserialize, Serialize};
 use traces::primitives::Dependence;
@@ -41,6 +41,9 @@ pub struct Event {
     /// Whether the operation changes no object here, but may change one if it runs at another
     /// point.
     pub conditional: bool,
+    /// Whether the task waits until what other tasks do to the objects enables the operation. (Locks
+    /// and semaphores have separate kinds of access, which show what enables them.)
+    pub waits: bool,
     accesses: Accesses,
 }
 
@@ -56,6 +59,7 @@ impl Event {
             other: None,
             exits: false,
             conditional: false,
+            waits: false,
             accesses: Accesses::NONE,
         };
         let object = next.object;
@@ -88,7 +92,10 @@ impl Event {
             Dependence::Special => event.touch_specially(next),
         }
         if !next.further_objects.is_empty() {
-            let reads = next.operation.description().dependence == Dependence::Reads;
+            let reads = match next.operation {
+                Operation::Ready => !next.writes,
+                other => other.description().dependence == Dependence::Reads,
+            };
             for further in next.further_objects.iter() {
                 event.touch(further, if reads { Access::Read } else { Access::Write });
             }
@@ -154,7 +161,16 @@ impl Event {
             }
             O::FutexWoken if !next.has_timeout => {}
             O::Site | O::Depart => self.touch(PREDICATES, Access::Write),
-            O::Ready => self.touch(DESCRIPTORS, Access::Write),
+            // Signals and timers change what some descriptors report.
+            O::Ready if object == 0 => {
+                let access = if next.writes { Access::Write } else { Access::Read };
+                self.touch(DESCRIPTORS, access);
+            }
+            O::Ready => {
+                self.waits = !next.has_timeout;
+                self.touch(object, if next.writes { Access::Write } else { Access::Read });
+                self.touch(DESCRIPTORS, Access::Read);
+            }
             // The result of a writer's timed lock depends on which readers may enter.
             O::WriteWake if next.has_timeout => self.touch(object, Access::Write),
             O::WriteWake => self.touch(object, Access::Lock),
@@ -216,6 +232,7 @@ impl Event {
             Operation::TimedLock | Operation::TimedWriteLock => Access::Lock,
             Operation::TimedReadLock => Access::Share,
             Operation::SemTimedWait => Access::Take,
+            Operation::Ready if !self.waits => return Some(Event { waits: true, ..self.clone() }),
             _ => return None,
         };
         let mut event = self.clone();
@@ -226,6 +243,9 @@ impl Event {
     /// The same event, with only the accesses for which it may block.
     #[must_use]
     pub fn only_what_blocks(mut self) -> Event {
+        if self.waits {
+            return self;
+        }
         let all = std::mem::replace(&mut self.accesses, Accesses::NONE);
         for &(object, access) in all.all() {
             if matches!(access, Access::Lock | Access::Take | Access::Share) {
@@ -296,6 +316,7 @@ impl From<Event> for Encoded {
     fn from(event: Event) -> Encoded {
         let accesses = event.accesses.own_first().map(|(object, access)| (object, code(access)));
         let is_true = (u8::from(event.exits) * EXITS) | (u8::from(event.conditional) * CONDITIONAL);
+        let is_true = is_true | (u8::from(event.waits) * WAITS);
         let Event { task, index, site, operation, other, .. } = event;
         Encoded(task.0, index, site, operation.code(), other, is_true, accesses.collect())
     }
@@ -315,6 +336,7 @@ impl TryFrom<Encoded> for Event {
             other,
             exits: is_true & EXITS != 0,
             conditional: is_true & CONDITIONAL != 0,
+            waits: is_true & WAITS != 0,
             accesses: Accesses::NONE,
         };
         for (object, access) in accesses {

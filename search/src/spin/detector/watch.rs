@@ -236,6 +236,11 @@ impl Watch {
         self.reads.iter().any(|read| read.object == object | RESTORED)
     }
 
+    /// Whether a step in its loop found this in the object, and did not change it.
+    pub(super) fn has_read(&self, object: u64) -> bool {
+        self.reads.iter().any(|read| read.object == object)
+    }
+
     /// The objects that the task has changed since it was last at a site where it might spin.
     pub(super) fn outstanding(&self) -> Vec<u64> {
         let changes = self.changes[self.changes_at_site..].iter();

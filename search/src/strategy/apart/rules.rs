@@ -33,7 +33,7 @@ pub(super) fn is_known(next: &PendingOperation) -> bool {
     let event = Event::new(next, 0);
     let shared =
         event.accesses().iter().any(|(_, one)| matches!(one, Access::Share | Access::Unshare));
-    let waits = waits_for(&event).is_some() && event.accesses().len() > 1;
+    let waits = event.waits || waits_for(&event).is_some() && event.accesses().len() > 1;
     let times = next.has_timeout || next.not_due;
     let awaits = !next.awaited_objects.is_empty() || !next.restored_objects.is_empty();
     let spins = awaits || next.awaits_unknown;

@@ -73,12 +73,21 @@ fn each_class_is_run_once_whatever_the_pieces() {
     }
 }
 
+/// Whether tasks wait as for descriptors, which this strategy does not follow.
+fn waits_for_descriptors(program: &Program) -> bool {
+    program.code.iter().flatten().any(|code| matches!(code, Code::Ready(_)))
+}
+
 #[test]
 fn generated_programs_have_exactly_the_classes_of_all_schedules() {
     let (mut executions, mut redundant) = (0, 0);
     for number in 0..number_of_programs(300) {
         let generated = Generated::new(SEED, number);
         let run = found(&generated.program, None);
+        if waits_for_descriptors(&generated.program) {
+            assert!(!run.is_complete, "program {number}");
+            continue;
+        }
         assert_eq!(run.classes, generated.within(None), "program {number}");
         assert!(run.is_complete, "program {number}");
         executions += run.classes.len();

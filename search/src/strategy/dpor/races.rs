@@ -15,6 +15,9 @@ pub(super) fn races(path: &[PathNode], event: &Event, before: &[u32]) -> Vec<usi
     if free == 0 {
         return found;
     }
+    if event.waits {
+        return races_of_wait(path, event, before);
+    }
     if event.exits {
         let mut seen = Vec::new();
         for (at, frame) in path.iter().enumerate().rev() {
@@ -90,6 +93,38 @@ pub(super) fn races(path: &[PathNode], event: &Event, before: &[u32]) -> Vec<usi
     });
     found.sort_unstable();
     found.dedup();
+    found
+}
+
+/// The same for an operation that waits until other tasks' operations enable it. One after which it was
+/// not enabled yet, as far as the path shows, is no race: both orders are the same wait.
+fn races_of_wait(path: &[PathNode], event: &Event, before: &[u32]) -> Vec<usize> {
+    let mut found: Vec<usize> = Vec::new();
+    let mut left = path.len().saturating_sub(before.iter().map(|&count| count as usize).sum());
+    // The dependent operations that are later on the path, and whether the task waits already.
+    let (mut later, mut waits) = (Vec::new(), true);
+    for (at, frame) in path.iter().enumerate().rev() {
+        if left == 0 {
+            break;
+        }
+        if covers(before, &frame.event) {
+            waits &= frame.event.task != event.task;
+            continue;
+        }
+        left -= 1;
+        if frame.event.task == event.task || !frame.event.depends(event) {
+            continue;
+        }
+        let is_covered = |by: &usize| covers(&path[*by].clock, &frame.event);
+        let may_run = frame.enabled.contains(&event.task) || frame.deferred == Some(event.task);
+        // Others that need not come after this one may enable the operation.
+        let is_known = waits && later.iter().all(is_covered);
+        if (may_run || !is_known) && !found.iter().any(is_covered) {
+            found.push(at);
+        }
+        later.push(at);
+    }
+    found.reverse();
     found
 }
 

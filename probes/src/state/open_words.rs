@@ -1,0 +1,81 @@
+//! The words that represent the state of open files, for everything that compares accesses to memory. Which
+//! word belongs to which file is decided by [`crate::instrument::binary::open_files`].
+
+/// Descriptors from here on share one word.
+pub(crate) const DESCRIPTORS: usize = 64;
+/// The most pipes that are distinguished in one execution, and how many words there are of each kind.
+pub(crate) const PIPES: usize = 64;
+const COUNT: usize = DESCRIPTORS + 2 * PIPES;
+
+/// The words of open files and descriptors, and behind them those of pipes: what was written, and what was
+/// taken. Nothing is ever written to them.
+static WORDS: [u64; COUNT] = [0; COUNT];
+
+/// The address of a word.
+pub(crate) fn at(index: usize) -> u64 {
+    &raw const WORDS[index] as u64
+}
+
+/// All words, as one range: its start and size.
+pub(crate) fn all() -> (u64, u64) {
+    (WORDS.as_ptr() as u64, size_of_val(&WORDS) as u64)
+}
+
+/// The index of the word at an address, if it is one.
+fn index(address: u64) -> Option<usize> {
+    let (start, size) = all();
+    let from = address.checked_sub(start).filter(|&from| from < size)?;
+    Some(from as usize / size_of::<u64>())
+}
+
+/// Whether there is such a word at the address. Its content says nothing about the file.
+pub(crate) fn is_one(address: u64) -> bool {
+    index(address).is_some()
+}
+
+/// A set of words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WordSet([u64; COUNT.div_ceil(64)]);
+
+impl WordSet {
+    /// No words.
+    pub(crate) const NONE: WordSet = WordSet([0; COUNT.div_ceil(64)]);
+
+    /// Adds the words in this range.
+    pub(crate) fn add(&mut self, address: u64, size: u64) {
+        for at in (address..address + size).step_by(size_of::<u64>()).filter_map(index) {
+            self.0[at / 64] |= 1 << (at % 64);
+        }
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == WordSet::NONE
+    }
+
+    /// The addresses of the words.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
+        let bits = self.0;
+        (0..COUNT).filter(move |&index| bits[index / 64] & 1 << (index % 64) != 0).map(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_the_words_of_all_its_ranges() {
+        let mut set = WordSet::NONE;
+        assert!(set.is_empty());
+        set.add(at(5), 8);
+        set.add(at(191), 8);
+        set.add(at(63), 16);
+        set.add(1 << 40, 8);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [5, 63, 64, 191].map(at));
+        let (start, size) = all();
+        set.add(start, size);
+        assert_eq!(set.iter().count(), COUNT);
+        assert!(is_one(start) && !is_one(start + size) && !is_one(start - 8));
+    }
+}
