@@ -27,6 +27,8 @@ fn parts(function: &[Instruction]) -> Vec<(usize, LockPart)> {
         one.flow_control() == FlowControl::Call && one.near_branch_target() == target
     };
     let found = lock_sites::find(function, |one| calls(one, WAITS), |one| calls(one, EXCHANGES));
+    // That function is found by its symbol.
+    assert!(found.iter().all(|(_, part)| *part != LockPart::Wait));
     let number = |address| function.iter().position(|one| one.ip() == address);
     found.into_iter().map(|(address, part)| (number(address).expect("in it"), part)).collect()
 }

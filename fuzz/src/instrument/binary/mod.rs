@@ -20,9 +20,9 @@ mod image;
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/library_states.rs"]
 mod library_states;
-#[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/lock_sites.rs"]
 mod lock_sites;
+#[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/operand.rs"]
 mod operand;
 #[path = "../../../../probes/src/instrument/binary/rust_library.rs"]

@@ -37,8 +37,6 @@ const BEATS: u64 = 1 << 15;
 /// that much longer. The probe must not be removed before.
 const COST: u32 = 16;
 
-/// The register of a function's first argument.
-
 /// The longest access, in bytes, for which the fast path is tried.
 const LONGEST: u64 = 64;
 
