@@ -153,6 +153,8 @@ fn receive(root: &Root) -> bool {
     let strategy = std::mem::replace(&mut work.strategy, search::AnyStrategy::nothing());
     root.strategy.borrow().set_rest(strategy);
     root.strategy_replaced();
+    // The longest execution of a piece that is dropped is none of the search.
+    header.max_steps.store(0, Relaxed);
     header.state.store(state::RUNNING, Relaxed);
     root.portions.set(root.portions.get() + 1);
     root.portion.set(Some(Portion {

@@ -1,5 +1,6 @@
 //! Assertions, aborts, uncaught exceptions, panics.
 
+use crate::fiber::switch;
 use crate::kernel::{output, panic_stack};
 use crate::state::end::End;
 use crate::state::outcome;
@@ -228,6 +229,14 @@ pub(crate) fn unseen_panic(site: u64) -> ! {
     outcome::end_here(End::Failed(Box::new(found)))
 }
 
+/// Notes the stack of the panic that the running task raises.
+extern "C" fn note_raised(_: u64) -> u64 {
+    if let Some(message) = panic_message() {
+        panic_stack::raised(&message);
+    }
+    0
+}
+
 /// The exception class of Rust's panics: `MOZ\0RUST`, in either byte order (it changed).
 const RUST_PANIC: [u64; 2] = [u64::from_ne_bytes(*b"MOZ\0RUST"), u64::from_be_bytes(*b"MOZ\0RUST")];
 
@@ -238,9 +247,9 @@ interpose! {
             if on_fiber() && RUST_PANIC.contains(&*exception) {
                 world().task().panic_site.set(site);
                 world().task().panic_step.set(world().step.get());
-                if let Some(message) = panic_message() {
-                    panic_stack::raised(&message);
-                }
+                // On the manager's stack: the task's steps must not depend on what the unwinder calls, nor its
+                // blocks on what the message takes.
+                switch::on_manager(note_raised, 0);
             }
             real!(_Unwind_RaiseException(exception) as fn(*mut u64) -> c_int)
         }

@@ -3,6 +3,7 @@
 use crate::fiber::backtrace;
 use crate::state::outcome;
 use crate::state::world::world;
+use crate::sys::interpose::PROGRAM_CALL;
 use std::cell::Cell;
 use traces::wire::HistoryEvent;
 
@@ -44,7 +45,8 @@ pub(super) fn raised(message: &str) {
         return;
     }
     let mut frames = [0; DEEPEST];
-    let depth = backtrace::innermost(&mut frames);
+    // The unwinder may call interposed functions.
+    let depth = PROGRAM_CALL.keep_during(|| backtrace::innermost(&mut frames));
     for (kept, frame) in LAST.frames.iter().zip(frames) {
         kept.set(frame);
     }
