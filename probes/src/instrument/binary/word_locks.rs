@@ -75,11 +75,13 @@ pub(super) fn exchanges(
 
 /// Locks a mutex that is not known to be one, which may fail.
 fn update_to_lock(access: &Access, counts: bool) {
-    if is_point(access) {
+    // A replay has no probe on other instructions, and must find the same holders.
+    let is_point = is_point(access);
+    if is_point {
         atoms::note_lock(access.address);
     }
     monitored::update(access, counts);
-    if is_free(access.address) {
+    if is_point && is_free(access.address) {
         took(access.address);
     }
 }
@@ -91,15 +93,15 @@ pub(super) fn calls(site: u64, general: &[u64; 16]) {
     if !is_in_company() || (expected, new) != (FREE, HELD) || mutex % SIZE != 0 {
         return;
     }
-    let is_known = atoms::is_lock(mutex);
+    if !atoms::is_lock(mutex) {
+        return atoms::note_lock(mutex);
+    }
     // A replay has this probe only if it is known.
-    if is_known && !learned_points::is_site(site) {
+    if !learned_points::is_site(site) {
         return expect_point(mutex & !7, site);
     }
-    if is_known {
-        lock(&access(mutex, site));
-    }
-    world().task().locking.set(Some(Locking { mutex, has_locked: is_known }));
+    lock(&access(mutex, site));
+    world().task().locking.set(Some(Locking { mutex, has_locked: true }));
 }
 
 /// Takes a mutex in place of the function that waits for it.
