@@ -136,7 +136,7 @@ fn taken_by_none(members: &[u16]) -> Option<End> {
         let task = &world().tasks[usize::from(member)];
         let site = task.site.get();
         let (which, lock) = match task.gate() {
-            Gate::MutexFree(mutex) | Gate::WordFree(mutex) => ("mutex", mutex),
+            Gate::MutexFree(mutex) => ("mutex", mutex),
             Gate::Readable(lock) | Gate::Writable(lock) => ("read-write lock", lock),
             Gate::SpinFree(lock) => ("spin lock", lock),
             _ => continue,
