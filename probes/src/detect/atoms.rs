@@ -43,6 +43,11 @@ fn is_hot(word: u64) -> bool {
     shadow.is_known(word) && shadow.word(word).is_some_and(|word| word.hot.get())
 }
 
+/// Whether accesses to the word may be scheduling points.
+fn may_be_point(word: u64) -> bool {
+    POINTS.all.get() || is_hot(word)
+}
+
 /// The running task is about to execute an access as a step: notes where it splits words.
 pub(crate) fn note(access: &Access) {
     let end = access.address + access.size;
@@ -57,7 +62,7 @@ pub(crate) fn note(access: &Access) {
 pub(crate) fn is_lock(address: u64) -> bool {
     let word = address & !7;
     learned_points::have_locks()
-        && (POINTS.all.get() || is_hot(word))
+        && may_be_point(word)
         && learned_points::is_lock(identity::of(shared_views::canonical(word)), address & 7)
 }
 
@@ -65,14 +70,14 @@ pub(crate) fn is_lock(address: u64) -> bool {
 /// standard library.
 pub(crate) fn note_lock(address: u64) {
     let word = address & !7;
-    if (POINTS.all.get() || is_hot(word)) && !is_lock(address) {
+    if may_be_point(word) && !is_lock(address) {
         race::locks(identity::of(shared_views::canonical(word)), (address & 7) as u8);
     }
 }
 
 /// Notes that an access begins or ends at this byte of a word.
 fn note_end(word: u64, byte: u8) {
-    if byte == 0 || !(POINTS.all.get() || is_hot(word)) {
+    if byte == 0 || !may_be_point(word) {
         return;
     }
     let identity = word_identity(world().task(), shared_views::canonical(word));
@@ -151,7 +156,7 @@ pub(crate) fn each_object(task: &Task, mut each: impl FnMut(Object)) {
             if task.open_files.get().is_some() || task.operation.get() == O::Ready =>
         {
             let words = task.open_files.get().unwrap_or(WordSet::NONE);
-            for word in words.iter().filter(|&word| POINTS.all.get() || is_hot(word)) {
+            for word in words.iter().filter(|&word| may_be_point(word)) {
                 task.word_identity.set((0, 0));
                 each_within(task, word, (word, word + 8), &mut each);
             }

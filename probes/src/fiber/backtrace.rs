@@ -1,5 +1,6 @@
 //! Backtraces of the running task, by the unwinder.
 
+use crate::sys::interpose::PROGRAM_CALL;
 use crate::sys::real::real;
 use std::ffi::{c_int, c_void};
 
@@ -27,7 +28,8 @@ pub(crate) fn take() -> Vec<u64> {
     addresses
 }
 
-/// The innermost return addresses, as many as fit; returns how many there are. Allocates nothing.
+/// The innermost return addresses, as many as fit; returns how many there are. Allocates nothing, and keeps what is
+/// stored for the call in progress: the unwinder may call interposed functions.
 pub(crate) fn innermost(addresses: &mut [u64]) -> usize {
     struct Walk<'a> {
         addresses: &'a mut [u64],
@@ -47,8 +49,11 @@ pub(crate) fn innermost(addresses: &mut [u64]) -> usize {
         if walk.found < walk.addresses.len() { CONTINUE } else { NORMAL_STOP }
     }
     let mut walk = Walk { addresses, found: 0, own: crate::sys::own_image::text() };
+    let to = (&raw mut walk).cast();
     // SAFETY: the unwinder's function with its own types; `walk` outlives the call.
-    real!(_Unwind_Backtrace(visit, (&raw mut walk).cast()) as fn(Visit, *mut c_void) -> c_int);
+    PROGRAM_CALL.keep_during(|| {
+        real!(_Unwind_Backtrace(visit, to) as fn(Visit, *mut c_void) -> c_int);
+    });
     walk.found
 }
 

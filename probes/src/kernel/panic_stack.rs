@@ -3,7 +3,6 @@
 use crate::fiber::backtrace;
 use crate::state::outcome;
 use crate::state::world::world;
-use crate::sys::interpose::PROGRAM_CALL;
 use std::cell::Cell;
 use traces::wire::HistoryEvent;
 
@@ -45,8 +44,7 @@ pub(super) fn raised(message: &str) {
         return;
     }
     let mut frames = [0; DEEPEST];
-    // The unwinder may call interposed functions.
-    let depth = PROGRAM_CALL.keep_during(|| backtrace::innermost(&mut frames));
+    let depth = backtrace::innermost(&mut frames);
     for (kept, frame) in LAST.frames.iter().zip(frames) {
         kept.set(frame);
     }

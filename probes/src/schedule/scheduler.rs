@@ -334,7 +334,7 @@ pub(crate) fn wakes_spuriously() -> bool {
 #[inline]
 pub(crate) fn enabled(world: &World, task: &Task) -> bool {
     match task.gate() {
-        Gate::Open | Gate::Releasing(_) | Gate::WordOpen(_) => true,
+        Gate::Open | Gate::Releasing(_) | Gate::WordOpen => true,
         Gate::WordFree(mutex) => locks::word::is_free(mutex),
         Gate::MutexFree(mutex) | Gate::TimedMutexFree(mutex) | Gate::CeilingFree(mutex) => {
             mutex::is_free(mutex)

@@ -4,7 +4,6 @@ use crate::fiber::{backtrace, switch};
 use crate::state::root::root;
 use crate::state::task::Task;
 use crate::steps::identity;
-use crate::sys::interpose::PROGRAM_CALL;
 use std::cell::RefCell;
 use traces::points::{CodeRange, PreemptionScope, SerialTasks};
 
@@ -88,8 +87,7 @@ extern "C" fn own_caller(site: u64) -> u64 {
     /// Library code is rarely nested deeper.
     const DEEPEST: usize = 32;
     let mut addresses = [0; DEEPEST];
-    // The unwinder may call interposed functions.
-    let found = PROGRAM_CALL.keep_during(|| backtrace::innermost(&mut addresses));
+    let found = backtrace::innermost(&mut addresses);
     let scope = HERE.0.borrow();
     let Some(Scope { own, .. }) = &*scope else { return site };
     let is_own = |address: &&u64| is_within(address.wrapping_sub(1), own);

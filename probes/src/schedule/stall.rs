@@ -463,7 +463,8 @@ pub(crate) fn is_stalled(stalls: &SpinDetector, number: u16, task: &Task) -> boo
     stalls.is_spinning(TaskId(number)) && SpinDetector::may_spin_at(operation) && !has_ended()
 }
 
-/// Whether there is something to find for a task that looks at descriptors or waits for them: what made them ready may be no step.
+/// Whether there is something to find for a task that looks at descriptors or waits for them: what made them
+/// ready may be no step.
 fn is_over(task: &Task) -> bool {
     let wait = task.limited_wait.get();
     // SAFETY: while `open_files` has a value, the task is parked in the call that stored the address of its

@@ -32,8 +32,8 @@ pub(crate) enum Gate {
     SpinFree(u64),
     /// When the mutex of Rust's standard library whose word is at this address is free.
     WordFree(u64),
-    /// Always; the step tries to lock or unlocks the mutex of Rust's standard library at this address.
-    WordOpen(u64),
+    /// Always; the step tries to lock or unlocks a mutex of Rust's standard library.
+    WordOpen,
     /// When the semaphore's value is above 0.
     SemaphorePositive(u64),
     /// When the task was woken.
@@ -67,17 +67,8 @@ impl Gate {
 
     /// Whether the operation is one on a mutex of Rust's standard library.
     pub(crate) fn is_of_word(self) -> bool {
-        matches!(self, Gate::WordFree(_) | Gate::WordOpen(_))
+        matches!(self, Gate::WordFree(_) | Gate::WordOpen)
     }
-}
-
-/// A mutex of Rust's standard library that a task is locking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Locking {
-    /// The address of its word.
-    pub(crate) mutex: u64,
-    /// Whether the lock was the task's last step.
-    pub(crate) has_locked: bool,
 }
 
 /// A wait of a parked task for something that another process may provide, on the task's stack.
@@ -197,8 +188,9 @@ pub(crate) struct Task {
     /// While the task is at a probe: the lowest address on its stack that belongs to the program;
     /// the runtime's frames are below it. Otherwise 0.
     pub(crate) probed: Cell<u64>,
-    /// The mutex of Rust's standard library whose word the task is about to change in a call.
-    pub(crate) locking: Cell<Option<Locking>>,
+    /// The mutex of Rust's standard library that the task has locked in its last step, and whose word it is about
+    /// to change in a call; 0 for none.
+    pub(crate) locking: Cell<u64>,
     /// The number of the predicate's site at which it is, plus one, or 0
     /// ([`crate::schedule::predicates`]); and whether the predicate's condition may hold with it.
     pub(crate) at_site: Cell<u32>,
@@ -336,7 +328,7 @@ impl Task {
         own_site: Cell::new((0, 0)),
         frames: Cell::new(0),
         probed: Cell::new(0),
-        locking: Cell::new(None),
+        locking: Cell::new(0),
         at_site: Cell::new(0),
         worth: Cell::new(false),
         passed: Cell::new(0),
@@ -426,7 +418,7 @@ impl Task {
     pub(crate) fn set_gate(&self, gate: Gate) {
         self.gate.set(gate);
         self.closed.set(match gate {
-            Gate::Open | Gate::Releasing(_) | Gate::WordOpen(_) => &raw const NOTHING,
+            Gate::Open | Gate::Releasing(_) | Gate::WordOpen => &raw const NOTHING,
             Gate::MutexFree(mutex) | Gate::WordFree(mutex) => mutex as *const i32,
             Gate::Ended(other) => world().tasks[other as usize].living.as_ptr(),
             _ => std::ptr::null(),

@@ -148,9 +148,7 @@ extern "C" fn callers(site: u64) -> u64 {
         return 0;
     }
     let mut addresses = [0; CALLERS];
-    // The unwinder may call interposed functions.
-    let found = crate::sys::interpose::PROGRAM_CALL
-        .keep_during(|| crate::fiber::backtrace::innermost(&mut addresses));
+    let found = crate::fiber::backtrace::innermost(&mut addresses);
     POSITION.callers.set(POSITION.callers.get() - 1);
     for part in addresses[..found].chunks(3) {
         let at = |index: usize| part.get(index).copied().unwrap_or(0);

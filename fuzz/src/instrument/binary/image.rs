@@ -63,6 +63,7 @@ impl Image {
             "std3std3sys4sync5mutex5futex5Mutex14lock_contended",
             "std3std3sys4sync6rwlock5futex6RwLock14read_contended",
             "std3std3sys3pal4unix14stack_overflow",
+            "core4core4sync6atomic23atomic_compare_exchange",
         ];
         let listed = self.functions((CODE, CODE + self.code.len() as u64)).unwrap_or_default();
         let named = listed.iter().zip(symbols);
@@ -92,6 +93,10 @@ impl Image {
 
     pub(super) fn text(&self) -> Option<(u64, u64)> {
         Some((CODE, CODE + self.code.len() as u64))
+    }
+
+    pub(super) fn word(&self, address: u64) -> Option<u64> {
+        Some(u64::from_le_bytes(self.bytes(address)?.get(..8)?.try_into().ok()?))
     }
 
     pub(super) fn bytes(&self, address: u64) -> Option<&[u8]> {

@@ -115,7 +115,7 @@ impl<'a> Calls<'a> {
     /// function; none if nothing.
     pub(super) fn of_slot(&self, image: &Image, slot: u64) -> Option<(u64, Call)> {
         let name = self.imports.get(&slot)?;
-        let target = u64::from_le_bytes(image.bytes(slot)?.get(..8)?.try_into().ok()?);
+        let target = image.word(slot)?;
         let (text, len) = crate::sys::own_image::text();
         let (module, instrumented) = self
             .modules

@@ -456,8 +456,7 @@ fn called(image: &Image, instruction: &Instruction) -> Option<u64> {
     match instruction.code() {
         Instructions::Call_rel32_64 => Some(instruction.near_branch_target()),
         Instructions::Call_rm64 if instruction.is_ip_rel_memory_operand() => {
-            let slot = image.bytes(instruction.ip_rel_memory_address())?.get(..8)?;
-            Some(u64::from_le_bytes(slot.try_into().ok()?))
+            image.word(instruction.ip_rel_memory_address())
         }
         _ => None,
     }

@@ -172,6 +172,11 @@ impl Image {
         self.segments.iter().filter(move |segment| segment.p_type == kind)
     }
 
+    /// The word of eight bytes at an address.
+    pub(super) fn word(&self, address: u64) -> Option<u64> {
+        Some(u64::from_le_bytes(self.bytes(address)?.get(..8)?.try_into().ok()?))
+    }
+
     /// The bytes from an address to the end of its segment.
     pub(super) fn bytes(&self, address: u64) -> Option<&'static [u8]> {
         let within = |segment: &&libc::Elf64_Phdr| {
@@ -360,8 +365,7 @@ impl Image {
     fn last_of_all(&self) -> Option<u64> {
         const FINI_ARRAY: u64 = 26;
         let (_, at) = self.dynamic().find(|&(tag, _)| tag == FINI_ARRAY)?;
-        let first = self.bytes(self.base + at)?.get(..8)?;
-        Some(u64::from_le_bytes(first.try_into().ok()?))
+        self.word(self.base + at)
     }
 
     /// How many bytes of code belong to no known function, without the padding between functions

@@ -108,7 +108,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
     if is_alone() && !probe.has_lasting_effects(registers) {
         return if hot_probes::is_too_frequent_alone() { 0 } else { probe.copy.get() };
     }
-    if matches!(probe.lock, LockPart::Wait | LockPart::Call) {
+    if probe.is_always_needed() {
         return 0;
     }
     if is_reported_call || repeats_read(probe, registers) {

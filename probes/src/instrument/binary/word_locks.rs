@@ -17,7 +17,7 @@ use crate::instrument::binary::monitored;
 use crate::schedule::access_points::arrive_to_write;
 use crate::state::locks::holders;
 use crate::state::locks::word::{FREE, HELD, is_free, word};
-use crate::state::task::{Gate, Locking};
+use crate::state::task::Gate;
 use crate::state::world::world;
 use crate::steps::record;
 use traces::Operation;
@@ -39,21 +39,18 @@ pub(super) fn exchanges(
     counts: bool,
 ) -> bool {
     let access = access(mutex, site);
-    let locking = world().task().locking.take().filter(|locking| locking.mutex == mutex);
-    if locking.is_some_and(|locking| locking.has_locked) {
+    let task = world().task();
+    if task.locking.get() == mutex {
+        task.locking.set(0);
         observe(&access);
         return true;
     }
-    let is_lock = locking.is_some() || part == LockPart::Exchange;
     let low = |register: u8| general[usize::from(register)] as u32;
     let operation = match exchange {
-        Exchange::IfEqual(new) if low(RAX as u8) == FREE && low(new) == HELD => {
-            if is_lock {
-                Operation::Lock
-            } else {
-                Operation::TryLock
-            }
-        }
+        Exchange::IfEqual(new) if low(RAX as u8) == FREE && low(new) == HELD => match part {
+            LockPart::Exchange => Operation::Lock,
+            _ => Operation::TryLock,
+        },
         Exchange::Always(new) if low(new) == FREE && !is_free(mutex) => Operation::Unlock,
         _ => return false,
     };
@@ -101,7 +98,7 @@ pub(super) fn calls(site: u64, general: &[u64; 16]) {
         return expect_point(mutex & !7, site);
     }
     lock(&access(mutex, site));
-    world().task().locking.set(Some(Locking { mutex, has_locked: true }));
+    world().task().locking.set(mutex);
 }
 
 /// Takes a mutex in place of the function that waits for it.
@@ -126,7 +123,7 @@ fn lock(access: &Access) {
 }
 
 fn try_lock(access: &Access) {
-    arrive_to_write(access, Operation::TryLock, Gate::WordOpen(access.address));
+    arrive_to_write(access, Operation::TryLock, Gate::WordOpen);
     if is_free(access.address) {
         took(access.address);
     } else {
@@ -136,7 +133,7 @@ fn try_lock(access: &Access) {
 }
 
 fn unlock(access: &Access) {
-    arrive_to_write(access, Operation::Unlock, Gate::WordOpen(access.address));
+    arrive_to_write(access, Operation::Unlock, Gate::WordOpen);
     gave_back(access.address);
     observe(access);
 }

@@ -13,7 +13,6 @@ use crate::fiber::{backtrace, switch};
 use crate::schedule::scheduler::enabled;
 use crate::state::task::Task;
 use crate::state::world::world;
-use crate::sys::interpose::PROGRAM_CALL;
 use std::cell::Cell;
 use traces::Operation;
 use traces::points::InstrumentationGap;
@@ -125,8 +124,7 @@ impl Frames {
         extern "C" fn callers(into: u64) -> u64 {
             // SAFETY: `take` passes the address of its array, which nothing else uses meanwhile.
             let addresses = unsafe { &mut *(into as *mut [u64; DEEPEST]) };
-            // The unwinder may call interposed functions.
-            PROGRAM_CALL.keep_during(|| backtrace::innermost(addresses)) as u64
+            backtrace::innermost(addresses) as u64
         }
         let mut addresses = [0; DEEPEST];
         let found = switch::on_manager(callers, (&raw mut addresses) as u64) as usize;
