@@ -121,6 +121,11 @@ pub(crate) fn tid(block: u64) -> i32 {
     unsafe { *((block as usize + LAYOUT.tid.get()) as *const i32) }
 }
 
+/// The address of the thread id in a block.
+pub(crate) fn tid_address(block: u64) -> u64 {
+    block + LAYOUT.tid.get() as u64
+}
+
 /// Makes the running thread's block the only one of its list, unless it is in the C library's. In a copy of
 /// the process the C library moves it to another list.
 pub(crate) fn link_own() {
@@ -213,9 +218,9 @@ fn set_up(block: u64, tid: i32) {
     }
 }
 
-/// Sets the thread id of a block that [`allocate`] made.
+/// Sets the thread id of a block.
 pub(crate) fn set_tid(block: u64, tid: i32) {
-    // SAFETY: as in `set_up`.
+    // SAFETY: callers pass a block of the C library's; the offset is from that library.
     unsafe { *((block as usize + LAYOUT.tid.get()) as *mut i32) = tid }
 }
 

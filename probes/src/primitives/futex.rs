@@ -3,7 +3,7 @@
 use crate::primitives::cancel;
 use crate::primitives::waiters::{Waiter, waits_on, wake};
 use crate::schedule::scheduler::{point, wakes_spuriously};
-use crate::state::cancellation::{AT_POINT, is_at_point, set};
+use crate::state::cancellation::{AT_POINT, is_at_point, is_due, set};
 use crate::state::clock;
 use crate::state::task::Interrupted;
 use crate::state::task::{Gate, Task};
@@ -145,6 +145,29 @@ fn wait(
     };
     record::value(error as u64);
     -i64::from(error)
+}
+
+/// Waits while the word is `expected`, until it is woken or the deadline passes. Whether the deadline has not
+/// passed. For calls of the C library that may be cancelled while they wait, which the caller does.
+pub(crate) fn wait_until(address: u64, expected: u32, deadline: (i32, u64), site: u64) -> bool {
+    let task = world().task();
+    let was = is_at_point(task);
+    set(task, AT_POINT, true);
+    // The end of the wait belongs to the same call of the program.
+    PROGRAM_CALL.keep_during(|| point(Operation::FutexWait, address, site, Gate::Open));
+    let in_time = word(address) != expected
+        || is_due()
+        || sleep(address, u32::MAX, Some(deadline), false, site);
+    set(task, AT_POINT, was);
+    if !in_time {
+        record::value(libc::ETIMEDOUT as u64);
+    }
+    in_time
+}
+
+/// Wakes all tasks that wait on the word, in the running task's step.
+pub(crate) fn wake_all(address: u64) {
+    wake(address, u32::MAX, |_| true);
 }
 
 /// Whether an address is on a task's stack.

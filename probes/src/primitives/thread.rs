@@ -4,7 +4,8 @@ use crate::detect::access;
 use crate::fiber::switch;
 use crate::memory::thread_block;
 use crate::primitives::attributes;
-use crate::primitives::{cancel, misuse};
+use crate::primitives::{cancel, futex, misuse};
+use crate::schedule::access_points;
 use crate::schedule::interrupt;
 use crate::schedule::scheduler::point;
 use crate::schedule::step_limit;
@@ -495,8 +496,10 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, wait: JoinWait, site: u
             }
         }
         JoinWait::None => {
-            point(Operation::Join, object, site, Gate::Open);
-            if !has_ended() {
+            let ended = access::are_on() && find_ended(task, site);
+            let gate = if ended { Gate::Ended(u64::from(number)) } else { Gate::Open };
+            point(Operation::Join, object, site, gate);
+            if !ended && (access::are_on() || !has_ended()) {
                 record::value(libc::EBUSY as u64);
                 return libc::EBUSY;
             }
@@ -508,8 +511,18 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, wait: JoinWait, site: u
                 return libc::EINVAL;
             }
             task.joiner.set(me + 1);
-            clock::limit(clock, deadline);
-            cancel::point(Operation::Join, object, site, Gate::Open);
+            let gate = if access::are_on() {
+                if !wait_for_end(task, (clock, deadline), site) {
+                    task.joiner.set(0);
+                    cancel::act_if_due();
+                    return libc::ETIMEDOUT;
+                }
+                Gate::Ended(u64::from(number))
+            } else {
+                clock::limit(clock, deadline);
+                Gate::Open
+            };
+            cancel::point(Operation::Join, object, site, gate);
             if cancellation::is_due() {
                 task.joiner.set(0);
                 cancel::act();
@@ -529,6 +542,43 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, wait: JoinWait, site: u
     access::joined(number);
     reap(task);
     0
+}
+
+/// Whether the task has ended. Where its end matters, looking is a step: a read of the thread id, which the
+/// kernel clears when the thread ends (set_tid_address(2)).
+fn find_ended(task: &Task, site: u64) -> bool {
+    let address = thread_block::tid_address(task.block.get());
+    access_points::loaded(address, size_of::<i32>() as u64 * 2, site);
+    task.life() == Lifecycle::Ended
+}
+
+/// Waits until the task has ended, the time at `deadline` has come, or the running task is to be cancelled. As
+/// the C library does, it waits on the thread id as a futex, which the kernel wakes when it has cleared it.
+/// Whether the task has ended.
+fn wait_for_end(task: &Task, (clock, deadline): (c_int, u64), site: u64) -> bool {
+    let block = task.block.get();
+    let until = (clock, clock::since_start(clock, clock::nanoseconds(deadline)));
+    while !find_ended(task, site) {
+        let (address, tid) = (thread_block::tid_address(block), thread_block::tid(block));
+        if !futex::wait_until(address, tid as u32, until, site) || cancellation::is_due() {
+            return false;
+        }
+    }
+    true
+}
+
+/// The running task ends: the kernel clears its thread id, and wakes who waits for that. Nothing observes
+/// the end of a detached thread.
+pub(crate) fn clear_tid(site: u64) {
+    let task = world().task();
+    if !access::are_on() || task.detached.get() {
+        return;
+    }
+    let block = task.block.get();
+    let address = thread_block::tid_address(block);
+    access_points::stored(address, size_of::<i32>() as u64 * 2, site);
+    thread_block::set_tid(block, 0);
+    futex::wake_all(address);
 }
 
 pub(crate) fn detach(thread: u64, site: u64) -> c_int {

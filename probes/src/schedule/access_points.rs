@@ -70,6 +70,16 @@ pub(crate) fn stored(address: u64, size: u64, site: u64) {
     }
 }
 
+/// A call of the C library is about to load what another task's call stores. The call continues, and may
+/// wait.
+pub(crate) fn loaded(address: u64, size: u64, site: u64) {
+    if is_in_company() {
+        settle_write();
+        let access = Access { address, size, writes: false, atomic: true, proven: false, site };
+        PROGRAM_CALL.keep_during(|| visit(access));
+    }
+}
+
 /// Parks before the access until the task is chosen.
 pub(crate) fn arrive(access: &Access, operation: Operation) {
     if operation != Operation::Read {

@@ -126,9 +126,8 @@ fn next(world: &World, number: u16) -> PendingOperation {
         | Operation::SpuriousWake
         | Operation::TimedLock
         | Operation::SemTimedWait => true,
-        Operation::FutexWoken | Operation::Join | Operation::WriteWake | Operation::Ready => {
-            gate == Gate::Open
-        }
+        Operation::FutexWoken | Operation::WriteWake | Operation::Ready => gate == Gate::Open,
+        Operation::Join => gate == Gate::Open && !stall::joins_in_vain(task),
         _ => false,
     };
     let writes = match operation {
@@ -142,6 +141,7 @@ fn next(world: &World, number: u16) -> PendingOperation {
         Operation::TimedWriteLock => rwlock::is_writable(object) || rwlock::prefers_writers(object),
         Operation::RwUnlock => rwlock::is_written(object),
         Operation::Ready => task.open_files.get().is_none(),
+        Operation::Join => !stall::joins_in_vain(task),
         other => locks::would_succeed(other, object, gate.is_of_word()).unwrap_or(other.is_write()),
     };
     PendingOperation {

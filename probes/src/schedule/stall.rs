@@ -190,7 +190,8 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
     let task = world.task();
     let operation = task.operation.get();
     // Without a time limit, these waits end only when the task is woken.
-    let is_limited = matches!(operation, Operation::FutexWoken | Operation::Ready);
+    let is_limited =
+        matches!(operation, Operation::FutexWoken | Operation::Ready | Operation::Join);
     let may_wait = !is_limited || task.gate() == Gate::Open;
     if SpinDetector::may_spin_at(operation) && may_wait && task.life() == Lifecycle::Alive {
         let number = TaskId(world.current.get());
@@ -339,6 +340,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     let is_watched = is_found || stalls.has_known_sites(TaskId(number));
     let effect = match operation {
         O::Yield | O::Sleep | O::TestCancel => Effect::None,
+        O::Join if joins_in_vain(task) || tries_to_join(world, task) => Effect::None,
         O::Read | O::Await => {
             if shown_times::is_at(TaskId(number), address, 8) {
                 STEP.makes_progress.set(true);
@@ -389,6 +391,17 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     STEP.task.set(number);
     STEP.effect.set(Some(effect));
     access::watch(is_watched);
+}
+
+/// Whether the task, which is about to join another one, found before that it has not ended.
+pub(crate) fn joins_in_vain(task: &Task) -> bool {
+    access::are_on() && task.gate() == Gate::Open
+}
+
+/// Whether the task, which is about to join another one, would find that it has not ended.
+fn tries_to_join(world: &World, task: &Task) -> bool {
+    let joined = &world.tasks[task.object.get() as usize - 1];
+    task.gate() == Gate::Open && joined.life() == Lifecycle::Alive
 }
 
 /// Whether the task, which is about to wait on a condition variable, releases the mutex. It does not if it

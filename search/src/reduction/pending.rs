@@ -43,8 +43,8 @@ pub struct PendingOperation {
     pub woken: bool,
     /// Whether the task may time out instead of acquiring the object.
     pub has_timeout: bool,
-    /// Whether the operation would change the object now. For a wait for a descriptor: whether the
-    /// step also uses the descriptor. A compare-and-swap or `trylock` that
+    /// Whether the operation would change the object now. For a join: whether it may find that the
+    /// task has ended. For a wait for a descriptor: whether the step also uses the descriptor. A compare-and-swap or `trylock` that
     /// would fail does not change it, nor does a nested lock of a recursive mutex. For the unlock
     /// of a read-write lock: whether a writer releases it. For the locks of a read-write lock:
     /// whether the task does not already hold it as a writer.

@@ -149,7 +149,9 @@ impl Event {
                 self.other = Some(TaskId(object.saturating_sub(1) as u16));
                 self.touch(NUMBERS, Access::Write);
             }
-            O::Join => self.other = Some(TaskId(object.saturating_sub(1) as u16)),
+            O::Join if next.writes => self.other = Some(TaskId(object.saturating_sub(1) as u16)),
+            // It is known to find that the task has not ended.
+            O::Join => {}
             O::Wait => {
                 self.touch(object, Access::Write);
                 self.touch(next.mutex, Access::Unlock);
