@@ -1,9 +1,8 @@
 //! Times that the program read from a clock, among the words of its memory.
 //!
-//! Two states of a task that differ only in that all times are later by the same amount lead to the
-//! same steps, later by that amount. So the state of a task that waits in a loop is compared with
-//! each time replaced by its distance from the task's present time: a time limit that each iteration
-//! computes anew is the same distance away, and one that was computed before the loop comes nearer.
+//! The state of a task that waits in a loop is compared with each time replaced by its distance from
+//! the task's present time ([`search::spin::times`]): a time limit that each iteration computes anew is
+//! the same distance away, and one that was computed before the loop comes nearer.
 //!
 //! A word counts as a time if it lies within a day of the present time of the calendar or the
 //! monotonic clock, in a unit that programs use. If that is wrong, the number is replaced by another
@@ -11,8 +10,8 @@
 //! The distance is exact, in nanoseconds, also for a time in a coarser unit: a time limit in seconds
 //! would otherwise seem to stay as far away.
 
-use crate::state::clock::{self, MONOTONIC_START, REALTIME_START, SECOND};
-use search::spin::times::{Near, is_converted, unit};
+use crate::state::clock::{self, MONOTONIC_START, REALTIME_START};
+use search::spin::times::{Times, is_converted, unit};
 use std::cell::Cell;
 use std::ffi::CStr;
 use traces::TaskId;
@@ -54,38 +53,20 @@ pub(crate) fn read_clock(task: TaskId) -> bool {
     clock::shown_to(task).is_some()
 }
 
-/// Adds words of a task's state to a hash, with each time replaced by its distance from now.
-pub(crate) fn fold(words: &[u64], hash: u64, task: TaskId, add: impl Fn(u64, u64) -> u64) -> u64 {
+/// Adds a task's state, whose words are in several parts, to a hash, with each time replaced by its distance
+/// from now.
+pub(crate) fn fold(
+    state: &[&[u64]],
+    hash: u64,
+    task: TaskId,
+    add: impl Fn(u64, u64) -> u64,
+) -> u64 {
     let Some(shown) = clock::shown_to(task) else {
-        return words.iter().fold(hash, |hash, &word| add(hash, word));
+        return state.iter().copied().flatten().fold(hash, |hash, &word| add(hash, word));
     };
-    let (mut hash, mut at) = (hash, 0);
     let epochs = [REALTIME_START, MONOTONIC_START].map(|start| start + shown);
-    let near = Near::to(epochs);
-    while let Some(&word) = words.get(at) {
-        at += 1;
-        if !near.may_be_time(word) {
-            hash = add(hash, word);
-            continue;
-        }
-        let found = epochs.iter().find_map(|&now| unit(word, now).map(|unit| (now, unit)));
-        let Some((now, unit)) = found else {
-            hash = add(hash, word);
-            // No two states with such numbers are equal: the clock has advanced.
-            if epochs.iter().any(|&now| is_converted(word, now)) {
-                hash = add(hash, shown);
-            }
-            continue;
-        };
-        let mut time = word.wrapping_mul(unit);
-        // The two parts of a `timespec`.
-        if let Some(&part) = words.get(at).filter(|&&part| unit == SECOND && part < SECOND) {
-            at += 1;
-            time = time.wrapping_add(part);
-        }
-        hash = add(add(hash, unit), time.wrapping_sub(now));
-    }
-    hash
+    let times = Times::of(state, epochs, shown);
+    state.iter().fold(hash, |hash, words| times.fold(words, hash, &add))
 }
 
 /// Whether the program's memory at this address holds a time.

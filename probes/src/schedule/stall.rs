@@ -298,8 +298,7 @@ fn state(task: &Task) -> u64 {
     };
     let number = TaskId(world().current.get());
     if shown_times::read_clock(number) {
-        let hash = shown_times::fold(words, from, number, add);
-        return shown_times::fold(&registers, hash, number, add);
+        return shown_times::fold(&[words, &registers], from, number, add);
     }
     words.iter().chain(&registers).fold(from, |hash, &word| add(hash, word))
 }
