@@ -187,11 +187,14 @@ fn overhead(_: usize) {
     }
 }
 
+/// A table by its name, and what prints it within a number of executions.
+type Table = (&'static str, fn(usize));
+
 fn main() {
     // With an argument, only the table of that name is printed.
     let one = std::env::args().nth(1);
     let most = std::env::args().nth(2).and_then(|text| text.parse().ok()).unwrap_or(usize::MAX);
-    let tables: [(&str, fn(usize)); 3] =
+    let tables: [Table; 3] =
         [("complete", complete), ("overhead", overhead), ("first", first_failures)];
     for (_, print) in
         tables.iter().filter(|(name, _)| one.as_deref().is_none_or(|one| one == *name))

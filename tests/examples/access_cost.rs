@@ -118,11 +118,9 @@ fn cycles(home: &Home, program: &str, points: &str) -> Vec<f64> {
     let file = home.path().join(format!("figures-{points}"));
     let file = file.to_string_lossy();
     // A search of all schedules monitors all accesses, and its first execution has no preemption.
-    explore(
-        home,
-        &["--points", points, "--strategy", "dfs", "--max-executions", "3"],
-        &[program, &file],
-    );
+    // The program's figures are to stay: its working directory is not copied.
+    let options = ["--points", points, "--strategy", "dfs", "--max-executions", "3"];
+    explore(home, &[&options[..], &["--scratch=never"]].concat(), &[program, &file]);
     let text = std::fs::read_to_string(&*file).expect("the program wrote its figures");
     // The executions before belong to the learning phase.
     let last = text.lines().last().expect("a line for each execution");

@@ -35,7 +35,7 @@ __asm__(".text\nchange:\n"
         "popq %r15\n popq %r14\n popq %r13\n popq %r12\n popq %rbp\n popq %rbx\n ret\n");
 
 static void go(struct fiber *from, struct fiber *to) {
-    // Threads have pointers of their own, so a switch between them sets it.
+    // Each thread has another pointer, so a switch between them sets it.
     __asm__ volatile("wrfsbase %0" : : "r"(thread_pointer) : "memory");
     change(&from->top, to->top);
 }

@@ -26,7 +26,7 @@ pub enum Asked {
 
 /// A row below which the figures are not to fall.
 #[derive(Debug, Clone, Copy)]
-pub struct Goal {
+pub struct Requirement {
     /// The table, by its name on the command line.
     pub table: &'static str,
     /// The first cell of the row.
@@ -45,8 +45,8 @@ const fn goal(
     figure: Figure,
     asked: Asked,
     compared: &'static str,
-) -> Goal {
-    Goal { table, row, figure, asked, compared }
+) -> Requirement {
+    Requirement { table, row, figure, asked, compared }
 }
 
 const SHUTTLE: Figure = Figure::Ratio("Heddle, C", "shuttle");
@@ -56,7 +56,7 @@ const TIMES: Figure = Figure::Cell("times");
 const RATIO: Figure = Figure::Cell("ratio");
 
 /// All goals.
-pub const GOALS: &[Goal] = &[
+pub const GOALS: &[Requirement] = &[
     goal("speed", "2x1", SHUTTLE, Asked::Least(2.0), "shuttle"),
     goal("speed", "2x5", SHUTTLE, Asked::Least(2.5), "shuttle"),
     goal("speed", "3x5", SHUTTLE, Asked::Least(4.0), "shuttle"),
@@ -119,7 +119,7 @@ pub enum Verdict {
     NotMeasured(String),
 }
 
-impl Goal {
+impl Requirement {
     /// The figure, what is asked of it on this machine, and the verdict.
     #[must_use]
     pub fn judge(&self, measured: Option<&Measured>) -> (Option<f64>, f64, Verdict) {
@@ -182,7 +182,8 @@ mod tests {
     use super::super::markdown::tables;
     use super::*;
 
-    const GOAL: Goal = goal("complete", "locks 7", RATE, Asked::Rate(1000.0), "walks over fibers");
+    const GOAL: Requirement =
+        goal("complete", "locks 7", RATE, Asked::Rate(1000.0), "walks over fibers");
 
     #[test]
     fn a_rate_is_asked_by_the_speed_of_the_machine() {

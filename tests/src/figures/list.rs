@@ -16,7 +16,7 @@ pub enum Source {
 pub struct Table {
     /// How the command line names it.
     pub name: &'static str,
-    /// The heading of `docs/figures.md` below which it stands.
+    /// The heading of `docs/figures.md` below which it is.
     pub heading: &'static str,
     /// What prints it.
     pub source: Source,
