@@ -13,6 +13,7 @@ use search::strategy::apart::Apart;
 use search::{Reduction, Strategy};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fmt::Write;
 use std::time::Instant;
 use traces::compact;
 use traces::wire::Plan;
@@ -220,7 +221,11 @@ fn main() {
     let at = |index: usize, default: f64| given.get(index).copied().unwrap_or(default);
     let times = Times { latency: at(0, 150.0), execution: at(1, 50.0) };
     let size = at(2, 20.0) as usize;
-    println!("{times:?}, in microseconds");
+    println!("{times:?}, in microseconds\n");
+    const MACHINES: [usize; 10] = [2, 4, 8, 16, 32, 64, 100, 200, 500, 1000];
+    println!("| search | {} |", MACHINES.map(|machines| machines.to_string()).join(" | "));
+    println!("| --- |{}", " --- |".repeat(MACHINES.len()));
+    let mut remarks = String::new();
     let searches = [
         ("random, 1,000,000 executions".to_owned(), ranges(1_000_000)),
         ("random, 100,000,000 executions".to_owned(), ranges(100_000_000)),
@@ -232,7 +237,8 @@ fn main() {
         let pieces: usize = rounds.iter().map(|round| round.pieces.len()).sum();
         let between: f64 = rounds.iter().map(|round| round.between).sum();
         let each: f64 = rounds.iter().map(|round| round.each * round.pieces.len() as f64).sum();
-        println!(
+        let _ = writeln!(
+            remarks,
             "{name}: {} rounds, {pieces} pieces, {executions} executions; the collector needs {:.0} µs \
              for a piece and {:.0} µs between two rounds",
             rounds.len(),
@@ -240,8 +246,8 @@ fn main() {
             between / rounds.len() as f64
         );
         let alone = simulate(&rounds, 1, times);
-        for machines in [2, 4, 8, 16, 32, 64, 100, 200, 500, 1000] {
-            println!("{machines:>6} machines: {:6.1}", alone / simulate(&rounds, machines, times));
-        }
+        let speed = |machines| format!("{:.1}", alone / simulate(&rounds, machines, times));
+        println!("| {name} | {} |", MACHINES.map(speed).join(" | "));
     }
+    print!("\n{remarks}");
 }

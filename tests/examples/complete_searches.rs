@@ -1,8 +1,10 @@
 //! Prints the speed of a complete search of real programs with unmodified binaries and one worker:
 //! `cargo run --release -p tests --example complete_searches -- [RUNS]`. The best of RUNS (3), with
-//! the time of a nearly empty search subtracted.
+//! the time of a nearly empty search subtracted. The last table is the speed of the machine, to
+//! which docs/figures.md refers the rates.
 
 use std::time::Instant;
+use tests::figures::calibration;
 use tests::heddle::Home;
 use tests::targets::program;
 
@@ -40,6 +42,7 @@ fn main() {
     println!("| complete dpor | classes | executions | seconds | executions a second | GenMC's |");
     println!("| --- | --- | --- | --- | --- | --- |");
     let (_, start) = search("locks", "1", runs);
+    let before = calibration::walk();
     for &(target, arg, classes, others) in ROWS {
         let (executions, seconds) = search(target, arg, runs);
         let rate = executions as f64 / (seconds - start).max(0.001);
@@ -49,4 +52,6 @@ fn main() {
         );
     }
     println!("\nA search of one execution takes {start:.2} s, which the rates leave out.");
+    // The least, as of the searches.
+    print!("\n{}", calibration::table(before.min(calibration::walk())));
 }

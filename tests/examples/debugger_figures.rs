@@ -123,7 +123,7 @@ impl Rows {
 
     fn row(&self, name: &str, wanted: &str, measure: impl FnOnce() -> String) {
         if self.wants(name) {
-            println!("{name:<52} {:>16}   {wanted}", measure());
+            println!("| {name} | {} | {wanted} |", measure());
         }
     }
 }
@@ -228,6 +228,7 @@ fn hot_code(rows: &Rows, home: &Home) {
 
 fn main() {
     let rows = Rows(std::env::args().nth(1));
+    println!("| command | time, ratio or passes | asked |\n| --- | --: | --: |");
     let home = Home::new();
     let trace = failing(&home, "debugged");
     let empty = Home::new();

@@ -221,28 +221,9 @@ const TIMES: usize = 4;
 
 fn explore(home: &Home, points: &str, executions: u64, program: &str) -> Report {
     let number = executions.to_string();
-    let output = home
-        .command([
-            "explore",
-            "--json",
-            "--keep-going",
-            "--workers",
-            "1",
-            "--max-steps",
-            "10000000",
-            "--strategy",
-            "random",
-            "--points",
-            points,
-            "--max-executions",
-            &number,
-            "--",
-            program,
-        ])
-        .output()
-        .expect("the binary runs");
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
+    let always = ["--keep-going", "--workers", "1", "--max-steps", "10000000"];
+    let options = ["--strategy", "random", "--points", points, "--max-executions", &number];
+    home.explore(&[&always[..], &options].concat(), &[program])
 }
 
 fn main() {

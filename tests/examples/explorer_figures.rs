@@ -3,6 +3,7 @@
 //! `cargo run --release -p explorer-ui --example explorer_speed`.)
 
 use std::time::{Duration, Instant};
+use tests::figures::markdown::grouped;
 use tests::heddle::Home;
 use tests::targets::program;
 use tests::terminal::Terminal;
@@ -55,7 +56,7 @@ fn main() {
             let to = turn * 7919 * 104_729 % steps + 1;
             let began = Instant::now();
             terminal.press(&format!("#{to}\r"));
-            let wanted = format!(" {} of ", grouped(to));
+            let wanted = format!(" {} of ", grouped(to as f64));
             terminal.wait_for(&wanted);
             went.push(began.elapsed());
         }
@@ -63,7 +64,7 @@ fn main() {
         for turn in 1..=5_u64 {
             let to = turn * 7919 * 104_729 % steps + 1;
             terminal.press(&format!("#{to}\r"));
-            terminal.wait_for(&format!(" {} of ", grouped(to)));
+            terminal.wait_for(&format!(" {} of ", grouped(to as f64)));
             // Only the background execution is active; the schedule is run again from the start.
             let began = Instant::now();
             terminal.press("3");
@@ -71,7 +72,7 @@ fn main() {
                 ["this schedule ", "is not enabled", "no task is"]
                     .iter()
                     .any(|it| screen.contains(it))
-                    || !screen.contains(&format!(" {} of ", grouped(to)))
+                    || !screen.contains(&format!(" {} of ", grouped(to as f64)))
             });
             other.push(began.elapsed());
             terminal.press("0");
@@ -97,17 +98,4 @@ fn main() {
         terminal.press("q");
         terminal.end();
     }
-}
-
-/// A number in the format of the explorer.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

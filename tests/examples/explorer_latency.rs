@@ -1,9 +1,10 @@
 //! Measures how soon the explorer shows the verdict on a failing trace, and how soon it answers keys
 //! while it works in the background, with the real binary in a terminal of 120x40: `cargo run --release
-//! -p tests --example explorer_latency`.
+//! -p tests --example explorer_latency -- [ROUNDS...]`.
 
 use std::time::{Duration, Instant};
 use tests::debugging::compiled_text;
+use tests::figures::markdown::grouped;
 use tests::heddle::Home;
 use tests::terminal::Terminal;
 
@@ -47,11 +48,19 @@ fn percentile(times: &mut [Duration], share: usize) -> Duration {
 }
 
 fn main() {
-    for rounds in ["25", "2490", "249000"] {
+    let mut chosen: Vec<String> = std::env::args().skip(1).collect();
+    if chosen.is_empty() {
+        chosen = ["25", "2490", "249000"].map(str::to_owned).to_vec();
+    }
+    println!(
+        "| steps | opened | first verdict | checked verdict | a key: median | 99th percentile | longest |\n\
+         | --: | --: | --: | --: | --: | --: | --: |"
+    );
+    for rounds in &chosen {
         let home = Home::new();
         let path = compiled_text(&home, "rounds", ROUNDS, &["-O1", "-pthread"]);
         let options = ["--strategy", "random", "--max-steps", "2000000", "--json"];
-        let words = [&["explore"], &options[..], &["--", &path, rounds]].concat();
+        let words = [&["explore"], &options[..], &["--", &path, rounds.as_str()]].concat();
         let report = home.heddle(words).report();
         let steps = report.max_steps;
         let trace = report.bugs[0].trace.clone().expect("a trace");
@@ -80,14 +89,6 @@ fn main() {
             }
         }
         let keys = [50, 99, 100].map(|share| percentile(&mut times, share));
-        println!(
-            "{steps} steps: opened {opened:.0?}, first verdict {verdict:.0?}; {} keys: median {:.1?}, 99th \
-             percentile {:.1?}, longest {:.1?}",
-            times.len(),
-            keys[0],
-            keys[1],
-            keys[2]
-        );
         terminal.press("q");
         let home = terminal.end().1;
         let began = Instant::now();
@@ -100,7 +101,14 @@ fn main() {
             let top: String = screen.lines().take(4).collect();
             checked = top.contains(" runs)").then(|| began.elapsed());
         }
-        println!("    checked verdict after {checked:.1?}");
+        let checked = checked.map_or("-".to_owned(), |time: Duration| format!("{time:.1?}"));
+        println!(
+            "| {} | {opened:.0?} | {verdict:.0?} | {checked} | {:.1?} | {:.1?} | {:.1?} |",
+            grouped(steps as f64),
+            keys[0],
+            keys[1],
+            keys[2]
+        );
         terminal.press("q");
         terminal.end();
     }

@@ -3,27 +3,17 @@
 //! [STRATEGY...]]`. Medians; executions of the learning phase have a separate column. For the first
 //! strategy also the maximum when threads are created in other orders.
 
+use tests::figures::measure::median;
 use tests::rows::{ORDERS, ROWS, Row};
 
 /// A later failure is printed as a dash.
 const CAP: &str = "2000";
 
 /// The executions until the first failure, and those of the learning phase before them.
-fn found(row: &Row, strategy: &str, seed: u64) -> (u64, u64) {
+fn found(row: &Row, strategy: &str, seed: u64) -> (Option<u64>, u64) {
     let seed = seed.to_string();
     let report = row.explore(&["--strategy", strategy, "--seed", &seed, "--max-executions", CAP]);
-    (Row::first(&report).unwrap_or(u64::MAX), report.learning)
-}
-
-/// Of an even number the mean of the middle two, as in the published figures.
-fn median(mut all: Vec<u64>) -> String {
-    all.sort_unstable();
-    let (low, high) = (all[(all.len() - 1) / 2], all[all.len() / 2]);
-    match high {
-        u64::MAX => "-".to_owned(),
-        _ if (low + high) % 2 == 1 => format!("{}.5", (low + high) / 2),
-        _ => ((low + high) / 2).to_string(),
-    }
+    (Row::first(&report), report.learning)
 }
 
 fn main() {
@@ -46,18 +36,21 @@ fn main() {
             // Strategies without a seed always do the same.
             let fixed = ["directed", "dfs", "icb", "delay", "dpor"].contains(&strategy.as_str());
             let seeds = if fixed { 1 } else { seeds };
-            let runs: Vec<(u64, u64)> = (0..seeds).map(|seed| found(row, strategy, seed)).collect();
-            learning.extend(runs.iter().map(|run| run.1));
-            cells.push(median(runs.iter().map(|run| run.0).collect()));
+            let runs: Vec<(Option<u64>, u64)> =
+                (0..seeds).map(|seed| found(row, strategy, seed)).collect();
+            learning.extend(runs.iter().map(|run| Some(run.1)));
+            cells.push(median(&runs.iter().map(|run| run.0).collect::<Vec<_>>()));
         }
         let ordered = |number: u64| {
             let seed = number.to_string();
             let options = ["--strategy", &first, "--seed", &seed, "--max-executions", CAP];
-            Row::first(&row.explore_in_order(number, &options)).unwrap_or(u64::MAX)
+            Row::first(&row.explore_in_order(number, &options))
         };
-        let worst = (0..ORDERS).filter(|_| row.creates_as_written()).map(ordered).max();
-        let worst = worst.map_or(String::new(), |worst| median(vec![worst]));
-        let (best, learning) = (row.best, median(learning));
+        let worst = (0..ORDERS).filter(|_| row.creates_as_written()).map(ordered);
+        // An order in which nothing is found is worse than every other one.
+        let worst = worst.max_by_key(|found| found.unwrap_or(u64::MAX));
+        let worst = worst.map_or(String::new(), |worst| median(&[worst]));
+        let (best, learning) = (row.best, median(&learning));
         println!("| {} | {best} | {} | {worst} | {learning} |", row.name(), cells.join(" | "));
     }
 }

@@ -18,11 +18,8 @@ const TIMES: u64 = 100;
 const MOST_WALKS: u64 = 20_000;
 
 fn explore(home: &Home, options: &[&str], program: &[&str]) -> Report {
-    let always = ["explore", "--json", "--workers", "1", "--max-steps", "1000000"];
-    let arguments = [&always[..], options, &["--"], program].concat();
-    let output = home.command(arguments).output().expect("the binary runs");
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
+    let always = ["--workers", "1", "--max-steps", "1000000"];
+    home.explore(&[&always[..], options].concat(), program)
 }
 
 /// The median of an odd number of values, and the greatest.

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use tests::figures::markdown::grouped;
 use tests::heddle::Home;
 use tests::hostile::children;
 use tests::targets::program;
@@ -36,8 +37,8 @@ struct Measurement {
 fn main() {
     let executions = std::env::args().nth(1).unwrap_or_else(|| "2000000".into());
     println!(
-        "{:<8} {:>7} {:>10} {:>7} {:>8} {:>9} {:>6} {:>10}",
-        "strategy", "workers", "executions", "wall s", "cpu s", "us each", "idle", "free cores"
+        "| search, workers | executions | s | processor s | µs each | idle | times |\n\
+         | --- | --: | --: | --: | --: | --: | --: |"
     );
     for (strategy, name, argument) in SEARCHES {
         let mut alone = None;
@@ -47,9 +48,9 @@ fn main() {
             let rate = f64::from(workers) * (1.0 - measured.idle) / each;
             let first = *alone.get_or_insert(rate);
             println!(
-                "{:<8} {workers:>7} {:>10} {:>7.2} {:>8.2} {:>9.2} {:>5.1}% {:>9.2}x",
+                "| {}, {workers} | {} | {:.2} | {:.2} | {:.2} | {:.1} % | {:.2} |",
                 strategy[0],
-                measured.executions,
+                grouped(measured.executions as f64),
                 measured.wall,
                 measured.cpu,
                 each * 1e6,

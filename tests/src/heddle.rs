@@ -125,6 +125,16 @@ impl Home {
         command
     }
 
+    /// The report of a search with these options.
+    ///
+    /// # Panics
+    /// If there is none, or not within half an hour.
+    #[must_use]
+    pub fn explore(&self, options: &[&str], command: &[&str]) -> Report {
+        let words = [&["explore", "--json"], options, &["--"], command].concat();
+        run(self.command(words), Duration::from_secs(1800)).report()
+    }
+
     /// Runs the binary to its end.
     ///
     /// # Panics

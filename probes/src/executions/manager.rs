@@ -356,7 +356,7 @@ pub(crate) fn set_up_process() {
 
 /// Adds to a counter that has no other writer, without the locked instruction of an atomic addition
 /// (each execution needs several of these).
-fn add(counter: &AtomicU64, n: u64) {
+pub(crate) fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Relaxed) + n, Relaxed);
 }
 

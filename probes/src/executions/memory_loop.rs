@@ -13,7 +13,7 @@ use crate::detect::learned_points;
 use crate::executions::checkpoints;
 use crate::executions::common_prefix::{self, CommonPrefix};
 use crate::executions::manager::{
-    cannot_fork, die_with_parent, execute, exit_if_failed, fork_loop, note_process, ready,
+    add, cannot_fork, die_with_parent, execute, exit_if_failed, fork_loop, note_process, ready,
     restore_files, set_up_process, settle, unresponsive,
 };
 use crate::executions::own_memory::own_ranges;
@@ -169,7 +169,9 @@ pub(crate) fn run() -> ! {
             }
         }
         let end = end.unwrap_or_else(|| {
-            header().resumed.fetch_add(u64::from(prefix.is_some()), Relaxed);
+            if prefix.is_some() {
+                add(&header().resumed, 1);
+            }
             checkpoints::execute(resumes, prefix.as_ref()).0
         });
         snapshot::collect();

@@ -34,7 +34,12 @@ pub(crate) fn report(found: FoundFailure, piece: u64) {
     }
     entry.last_report.store(now, Relaxed);
     let found = FoundFailure { choices: crate::steps::record::choices(), preemptions, ..found };
-    send(&RuntimeMessage::Found(found));
+    put(&RuntimeMessage::Found(found));
+    // The controller is notified at the end of the piece, and looks after each tick: to wake it for each
+    // failure of each piece takes as long as tens of executions.
+    if piece == 0 {
+        channel::notify();
+    }
 }
 
 /// Sends a failure from before the search.
@@ -64,8 +69,14 @@ pub(crate) fn diverged(execution: u64, divergence: Divergence) {
     send(&RuntimeMessage::Diverged { execution, step: divergence.step, what: divergence.what });
 }
 
-/// Puts a message into the ring; waits for room while the controller is behind.
+/// Puts a message into the ring and notifies the controller.
 fn send(message: &RuntimeMessage) {
+    put(message);
+    channel::notify();
+}
+
+/// Puts a message into the ring; waits for room while the controller is behind.
+fn put(message: &RuntimeMessage) {
     let bytes = compact::encode(message);
     let header = header();
     let ring = header.outbox.len;
@@ -96,7 +107,6 @@ fn send(message: &RuntimeMessage) {
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.add(4), bytes.len());
     }
     header.outbox_head.store(head + need, Release);
-    channel::notify();
 }
 
 /// The counter of a failure's key.

@@ -196,7 +196,10 @@ impl<'a> Worker<'a> {
                     return Ok(Event::Died(Ending::own("it was interrupted")));
                 }
             }
-            self.watchdog.check(&self.channel, self.execution_pid());
+            // A check reads the state of several processes, and a piece of work has several messages.
+            if self.watchdog.is_due() {
+                self.watchdog.check(&self.channel, self.execution_pid());
+            }
             self.channel.wait(seen, self.watchdog.tick());
             if self.channel.seen() == seen {
                 return Ok(Event::Tick);
@@ -304,6 +307,8 @@ struct Watchdog {
     most: u64,
     since: Instant,
     warned: bool,
+    /// When it was checked last.
+    checked: Option<Instant>,
 }
 
 impl Watchdog {
@@ -315,7 +320,13 @@ impl Watchdog {
             most: 0,
             since: Instant::now(),
             warned: false,
+            checked: None,
         }
+    }
+
+    /// Whether the last check is a tick ago, however many messages came since.
+    fn is_due(&self) -> bool {
+        self.checked.is_none_or(|at| at.elapsed() >= self.tick())
     }
 
     /// How often to check.
@@ -324,6 +335,7 @@ impl Watchdog {
     }
 
     fn check(&mut self, channel: &Channel, pid: Option<i32>) {
+        self.checked = Some(Instant::now());
         let header = channel.header();
         let pid = pid.unwrap_or_default();
         let now = (header.executions.load(Relaxed), header.heartbeat.load(Relaxed), pid);
@@ -447,6 +459,16 @@ mod tests {
         // Busy, with growing memory.
         check(2.0, 1.5, 9 << 20, Verdict::Works);
         check(11.0, 0.0, 9 << 20, Verdict::Works);
+    }
+
+    #[test]
+    fn messages_do_not_make_checks_more_frequent() {
+        let mut watchdog = Watchdog::new(Duration::from_secs(3600));
+        assert!(watchdog.is_due(), "nothing was checked yet");
+        watchdog.checked = Some(Instant::now() + TICK);
+        assert!(!watchdog.is_due(), "a check is not a tick ago");
+        watchdog.checked = Instant::now().checked_sub(TICK);
+        assert!(watchdog.is_due(), "the last check is a tick ago");
     }
 
     #[test]

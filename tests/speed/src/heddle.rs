@@ -36,7 +36,9 @@ impl Heddle {
     pub(crate) fn build() -> Result<Heddle> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        succeed(Command::new(cargo).args(["build", "--release", "--locked"]).current_dir(&root))?;
+        // The features of the whole workspace: others build its libraries anew.
+        let words = ["build", "--release", "--locked", "--workspace", "--bin", "heddle"];
+        succeed(Command::new(cargo).args(words).current_dir(&root))?;
         let target =
             std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
         let directory = tempfile::tempdir().context("no temporary directory")?;

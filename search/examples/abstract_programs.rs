@@ -1,7 +1,7 @@
 //! Measures the strategies on the abstract programs: `cargo run --release -p search --example
-//! figures`. Prints executions to the first failure (the median of 20 seeds for randomised
+//! abstract_programs`. Prints executions to the first failure (the median of 20 seeds for randomised
 //! strategies), complete searches, and the cost of a strategy per step. `-- first`, `-- complete`,
-//! `-- overhead` print one of these tables.
+//! `-- overhead` print one of these tables; a number after that limits the executions of a search.
 
 use search::simulation::{Ending, Program, programs, runs};
 use search::strategy::auto::Auto;
@@ -91,7 +91,7 @@ fn programs() -> Vec<(&'static str, Program, Option<f64>)> {
     ]
 }
 
-fn first_failures() {
+fn first_failures(_: usize) {
     println!(
         "\n| program | best of others | auto | auto, other orders | directed | random | sticky:2 | pct:3 | pos | rapos | surw | feedback | icb | dpor | hapset |"
     );
@@ -122,7 +122,7 @@ fn first_failures() {
     }
 }
 
-fn complete() {
+fn complete(most: usize) {
     let rows = [
         ("readers 13", programs::readers(13), 8_192, Some(23_457)),
         ("lastzero 10", programs::lastzero(10), 3_328, Some(6_659)),
@@ -137,7 +137,7 @@ fn complete() {
     println!("| --- | --- | --- | --- | --- | --- |");
     for (name, program, classes, others) in rows {
         let began = Instant::now();
-        let executions = runs(&program, &mut Dpor::new()).count();
+        let executions = runs(&program, &mut Dpor::new()).take(most).count();
         let seconds = began.elapsed().as_secs_f64();
         let rate = executions as f64 / seconds;
         let others: Option<u32> = others;
@@ -159,7 +159,7 @@ fn step<S: Strategy>(program: &Program, make: impl Fn() -> S) -> f64 {
     (0..7).map(|_| once()).fold(f64::MAX, f64::min)
 }
 
-fn overhead() {
+fn overhead(_: usize) {
     // Three tasks, about a hundred steps.
     let program = programs::locked(3, 8);
     let bare = step(&program, || NonPreemptive);
@@ -187,14 +187,18 @@ fn overhead() {
     }
 }
 
+/// A table by its name, and what prints it within a number of executions.
+type Table = (&'static str, fn(usize));
+
 fn main() {
     // With an argument, only the table of that name is printed.
     let one = std::env::args().nth(1);
-    let tables: [(&str, fn()); 3] =
+    let most = std::env::args().nth(2).and_then(|text| text.parse().ok()).unwrap_or(usize::MAX);
+    let tables: [Table; 3] =
         [("complete", complete), ("overhead", overhead), ("first", first_failures)];
     for (_, print) in
         tables.iter().filter(|(name, _)| one.as_deref().is_none_or(|one| one == *name))
     {
-        print();
+        print(most);
     }
 }
