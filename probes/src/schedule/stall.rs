@@ -476,13 +476,13 @@ pub(crate) fn pick_spinner(world: &World, enabled: impl Fn(&World, &Task) -> boo
             drop(stalls);
             deadlock::deadlock()
         }
-        Verdict::Livelock if external::first_wait().is_some() => {
-            drop(stalls);
-            deadlock::deadlock()
-        }
         Verdict::Livelock => {
             let members: Vec<u16> = stalls.spinning().map(|task| task.0).collect();
             drop(stalls);
+            if external::first_wait().is_some() {
+                drop(members);
+                deadlock::deadlock();
+            }
             let how = livelock(world, &members);
             drop(members);
             outcome::end(how)
