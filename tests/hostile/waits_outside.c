@@ -37,6 +37,18 @@ static int wait_for_peer(int polls)
     return accept(listener, 0, 0) < 0;
 }
 
+/* Nor does anything connect to this one. */
+static int ask_for_peer(void)
+{
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    struct sockaddr_in any = { .sin_family = AF_INET };
+    bind(listener, (struct sockaddr *)&any, sizeof any);
+    listen(listener, 1);
+    while (accept(listener, 0, 0) < 0)
+        usleep(1000);
+    return 0;
+}
+
 /* The child has the lock for as long as it lives. */
 static int wait_for_lock(void)
 {
@@ -80,6 +92,8 @@ int main(int argc, char **argv)
     pthread_join(thread, 0);
     if (strcmp(way, "accept") == 0 || strcmp(way, "poll") == 0)
         return wait_for_peer(way[0] == 'p');
+    if (strcmp(way, "loop") == 0)
+        return ask_for_peer();
     if (strcmp(way, "lock") == 0)
         return wait_for_lock();
     return wait_for_child(argc > 2 ? atoi(argv[2]) : 0);

@@ -148,6 +148,10 @@ fn a_peer_that_never_answers_is_named_with_the_call_and_the_descriptor() {
     let ways = [
         ("accept", "a wait in accept for descriptor 3 (a socket), which no other process ended"),
         ("poll", "a wait in poll for descriptor 3 (a socket), which no other process ended"),
+        (
+            "loop",
+            "a loop that calls accept for descriptor 3 (a socket), which no other process ended",
+        ),
         ("lock", "a wait in flock for the lock of descriptor 3, which no other process ended"),
         ("child", "a wait for a signal, which no other process ended"),
     ];

@@ -9,7 +9,7 @@
 //! A split belongs to the identity of a word and not to its address: executions in which tasks
 //! allocate in different orders agree on the objects.
 
-use crate::detect::access::{Access, POINTS};
+use crate::detect::access::{self, Access, POINTS};
 use crate::detect::learned_points;
 use crate::detect::race;
 use crate::memory::shared_views;
@@ -40,7 +40,9 @@ impl Object {
 /// Whether accesses to the word are scheduling points at some sites.
 fn is_hot(word: u64) -> bool {
     let shadow = &POINTS.shadow;
-    shadow.is_known(word) && shadow.word(word).is_some_and(|word| word.hot.get())
+    access::are_on()
+        && shadow.is_known(word)
+        && shadow.word(word).is_some_and(|word| word.hot.get())
 }
 
 /// Whether accesses to the word may be scheduling points.
@@ -155,7 +157,7 @@ pub(crate) fn each_object(task: &Task, mut each: impl FnMut(Object)) {
         (O::Ready | O::Read | O::Await, _)
             if task.open_files.get().is_some() || task.operation.get() == O::Ready =>
         {
-            let words = task.open_files.get().unwrap_or(WordSet::NONE);
+            let words = task.open_files.get().map_or(WordSet::NONE, |awaited| awaited.words);
             for word in words.iter().filter(|&word| may_be_point(word)) {
                 task.word_identity.set((0, 0));
                 each_within(task, word, (word, word + 8), &mut each);
@@ -213,7 +215,8 @@ pub(crate) fn content(atom: u64) -> Option<u64> {
 /// `arrived`: the task has just reached it.
 pub(crate) fn identity_of(task: &Task, arrived: bool) -> (u64, bool) {
     let (address, known, further) = task.identity.get();
-    if address == task.object.get() && !arrived {
+    // What a task waits for in a call of the kernel, its object does not tell.
+    if address == task.object.get() && !arrived && task.open_files.get().is_none() {
         return (known, further);
     }
     let (mut own, mut further) = (None, false);

@@ -6,7 +6,7 @@ use crate::entry::start_point;
 use crate::executions::manager;
 use crate::fiber::switch;
 use crate::instrument::binary::open_files;
-use crate::kernel::{changed_files, exit, random};
+use crate::kernel::{changed_files, direct_transfers, exit, random};
 use crate::memory::thread_block;
 use crate::primitives::{cancel, thread};
 use crate::state::stacks;
@@ -186,6 +186,7 @@ extern "C-unwind" fn heddle_begin() {
 pub(crate) fn take_control() {
     start::note_descriptors();
     open_files::prepare();
+    random::prepare();
     changed_files::begin();
     if let Err(message) = prepare() {
         channel::fail(&message);
@@ -206,6 +207,7 @@ fn prepare() -> Result<(), String> {
     crate::memory::arena::for_runtime(real::find_all);
     thread_block::learn()?;
     cancel::find_inner_points();
+    direct_transfers::prepare();
     become_threaded()?;
     creation::redirect()?;
     crate::fiber::backtrace::wake();

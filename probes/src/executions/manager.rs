@@ -12,6 +12,7 @@ use crate::kernel::children;
 use crate::kernel::left_files;
 use crate::kernel::panic_stack;
 use crate::kernel::pass;
+use crate::kernel::socket_limits;
 use crate::kernel::syscalls;
 use crate::kernel::system_v;
 use crate::kernel::task_life;
@@ -337,6 +338,7 @@ pub(crate) fn begin_execution() {
     syscalls::begin();
     open_files::begin();
     left_files::begin();
+    socket_limits::begin();
     system_v::begin();
 }
 

@@ -4,6 +4,7 @@ use crate::debugger::session;
 use crate::detect::access;
 use crate::executions::own_memory;
 use crate::instrument::{binary, freed_memory, reuse};
+use crate::kernel::polling;
 use crate::kernel::{alerts, outside, pass, signal_delivery};
 use crate::schedule::interrupt::{self, Due};
 use crate::state::end::End;
@@ -78,6 +79,10 @@ impl Upcalls for Runtime {
 
     fn outside_wait(&self, task: u16) -> String {
         outside::describe(task)
+    }
+
+    fn is_ready(&self, task: u16, asked: (u32, i16)) -> bool {
+        polling::is_ready(task, asked)
     }
 
     fn program_memory(&self) -> Vec<(u64, u64)> {

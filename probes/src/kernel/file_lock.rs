@@ -6,10 +6,12 @@
 
 use crate::kernel::children;
 use crate::kernel::descriptor_kind::inode;
-use crate::kernel::park::{Held, closed_meanwhile, park_at};
+use crate::kernel::park::{Held, closed_meanwhile, park_at, words_of};
 use crate::kernel::pass;
+use crate::state::open_words::Awaited;
 use crate::state::task::Interrupted;
 use crate::state::task::{ExternalWait, Gate};
+use crate::state::world::world;
 use crate::sys::raw;
 use traces::Operation;
 
@@ -80,6 +82,12 @@ fn is_free(wanted: u64) -> bool {
     unsafe { (*(wanted as *const Wanted)).is_free() }
 }
 
+/// Whether a call that did not wait was refused because this process has the lock.
+pub(crate) fn is_refused(number: i64, args: [u64; 6], answer: i64) -> bool {
+    let wanted = Wanted { number, args };
+    is_taken(answer) && is_own(&raw const wanted as u64)
+}
+
 /// Whether only this process can release the lock described at this address.
 fn is_own(wanted: u64) -> bool {
     // SAFETY: as in `is_free`.
@@ -87,7 +95,7 @@ fn is_own(wanted: u64) -> bool {
     // Locks of one process do not conflict with each other if they are the process's own.
     let kind: &[u8] = match number {
         libc::SYS_flock => b"FLOCK",
-        _ if args[1] as i32 == libc::F_OFD_SETLKW => b"OFDLCK",
+        _ if matches!(args[1] as i32, libc::F_OFD_SETLK | libc::F_OFD_SETLKW) => b"OFDLCK",
         _ => return false,
     };
     !children::are_there() && has_lock(kind, args[0])
@@ -135,8 +143,14 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
     let wait = ExternalWait::new(is_free, &raw const wanted as u64).private_if(is_own);
     let gate = Gate::FileFree(wait.address());
+    let (task, awaited) = (world().task(), Awaited::change(words_of(args[0])));
+    task.limited_wait.set(wait.address());
     loop {
-        if !park_at(gate, Operation::Ready, args[0] + 1, Interrupted::UnlessRestarted, site) {
+        task.open_files.set(Some(awaited));
+        let ended =
+            park_at(gate, Operation::Ready, args[0] + 1, Interrupted::UnlessRestarted, site);
+        task.open_files.set(None);
+        if !ended {
             return -i64::from(libc::EINTR);
         }
         let answer = wanted.attempt();

@@ -5,15 +5,16 @@
 
 use crate::kernel::children;
 use crate::kernel::descriptor_kind::may_wait;
-use crate::kernel::park::{Blocking, has_stepped};
+use crate::kernel::park::{Blocking, NO_DESCRIPTOR, has_stepped};
 use crate::kernel::pass::{pass, pass_as};
+use crate::kernel::system_v;
 use crate::state::clock;
+use crate::state::open_words::{SEMAPHORE_SETS, WordSet};
 use crate::state::task::ExternalWait;
 use crate::steps::record;
 use crate::sys::raw;
 
 const AGAIN: i64 = -(libc::EAGAIN as i64);
-const NO_DESCRIPTOR: u64 = u64::MAX;
 
 /// A call of the program, on its task's stack.
 #[derive(Clone, Copy)]
@@ -58,7 +59,7 @@ fn until_done(
         let before = record::fingerprint();
         let wait = match check(&raw const call as u64) {
             true => ExternalWait::new(has_stepped, &raw const before as u64),
-            false => call.wait(check),
+            false => call.wait(check).private_if(is_private),
         };
         if let Err(result) = blocking.wait_for(&wait) {
             return result;
@@ -79,6 +80,13 @@ pub(crate) fn message(number: i64, args: [u64; 6], site: u64) -> i64 {
     now[flags] |= libc::IPC_NOWAIT as u64;
     let blocking = Blocking::new(NO_DESCRIPTOR, 0, site);
     until_done(Call { number, args }, now, refused, check, blocking)
+}
+
+/// Whether only this process uses the object of a parked task's call.
+fn is_private(call: u64) -> bool {
+    // SAFETY: as in `has_room`.
+    let Call { number, args } = unsafe { Call::at(call) };
+    system_v::is_private(number, args[0])
 }
 
 /// The state of a queue; none if it does not exist any more.
@@ -147,7 +155,7 @@ pub(crate) fn semaphore(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
     (now[1], now[3]) = (own.as_ptr() as u64, 0);
     let call = Call { number, args };
-    let mut blocking = Blocking::new(NO_DESCRIPTOR, 0, site);
+    let mut blocking = Blocking::new(NO_DESCRIPTOR, 0, site).changing(WordSet::of(SEMAPHORE_SETS));
     if limit != 0 {
         blocking = blocking.until(clock::nanoseconds(limit));
     }
@@ -157,10 +165,11 @@ pub(crate) fn semaphore(number: i64, args: [u64; 6], site: u64) -> i64 {
         if answer != AGAIN || !waits(&call) {
             return answer;
         }
-        if let Err(result) = blocking.wait_for(&call.wait(|call| {
+        let wait = call.wait(|call| {
             // SAFETY: as in `has_room`.
             is_possible(&unsafe { Call::at(call) }).is_none_or(|(possible, _)| possible)
-        })) {
+        });
+        if let Err(result) = blocking.wait_for(&wait.private_if(is_private)) {
             return result;
         }
     }

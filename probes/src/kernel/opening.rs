@@ -1,8 +1,10 @@
 //! Calls that wait for the other side: opening a pipe with a name, and `connect`.
 
-use crate::kernel::descriptor_kind::{Kind, kind, may_wait, option};
-use crate::kernel::park::Blocking;
+use crate::kernel::descriptor_kind::{Kind, kind, option};
+use crate::kernel::park::{Blocking, NO_DESCRIPTOR};
 use crate::kernel::pass::{pass, pass_as};
+use crate::kernel::socket_limits::may_wait_for;
+use crate::state::open_words::WordSet;
 use crate::state::task::ExternalWait;
 use crate::sys::raw;
 use std::cell::Cell;
@@ -116,7 +118,7 @@ fn has_reader(opening: u64) -> bool {
 
 fn open_to_write(number: i64, args: [u64; 6], now: [u64; 6], site: u64) -> i64 {
     let opening = Opening { number, now, answer: Cell::new(NO_READER) };
-    let call = Blocking::new(u64::MAX, libc::POLLOUT, site);
+    let call = Blocking::new(NO_DESCRIPTOR, libc::POLLOUT, site);
     while !opening.attempt() {
         let wait = ExternalWait::new(has_reader, &raw const opening as u64);
         if let Err(result) = call.wait_for(&wait) {
@@ -133,13 +135,15 @@ fn open_to_write(number: i64, args: [u64; 6], now: [u64; 6], site: u64) -> i64 {
 /// `connect`. A socket has no call that does not wait, but a time limit, which is its own option.
 pub(crate) fn connect(args: [u64; 6], site: u64) -> i64 {
     let descriptor = args[0];
-    let waits = may_wait(descriptor)
+    let waits = may_wait_for(descriptor, libc::SO_SNDTIMEO)
         && (kind(descriptor) == Kind::Stream
             || option(descriptor, libc::SO_TYPE) == libc::SOCK_SEQPACKET);
     if !waits {
         return pass(libc::SYS_connect, args);
     }
-    let call = Blocking::new(descriptor, libc::POLLOUT, site).limited_by(libc::SO_SNDTIMEO);
+    let call = Blocking::new(descriptor, libc::POLLOUT, site)
+        .limited_by(libc::SO_SNDTIMEO)
+        .changing(WordSet::files());
     loop {
         // SAFETY: the program's own call.
         let connect = || unsafe { raw::syscall(libc::SYS_connect, args) };

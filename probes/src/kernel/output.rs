@@ -1,11 +1,6 @@
 //! The program's output: captured for the controller, and written nowhere else.
 
-use crate::primitives::cancel;
-use crate::state::world::{on_fiber, world};
 use crate::sys::channel::{self, header};
-use crate::sys::interpose::interpose;
-use crate::sys::real::real;
-use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Appends to the captured output. What exceeds the region is counted, not stored.
@@ -57,24 +52,4 @@ pub(crate) fn write(vector: bool, args: [u64; 6]) -> i64 {
         total += part.iov_len as i64;
     }
     total
-}
-
-interpose! {
-    fn write(descriptor: c_int, from: *const c_void, len: usize) -> isize {
-        if !on_fiber() {
-            return unsafe { real!(write(descriptor, from, len)
-                as fn(c_int, *const c_void, usize) -> isize) };
-        }
-        cancel::begin();
-        let answer = if world().is_captured(descriptor as u64) {
-            keep(from as u64, len as u64);
-            len as isize
-        } else {
-            unsafe {
-                real!(write(descriptor, from, len) as fn(c_int, *const c_void, usize) -> isize)
-            }
-        };
-        cancel::end();
-        answer
-    }
 }

@@ -4,14 +4,15 @@ use crate::kernel::children;
 use crate::kernel::descriptor_kind::{Kind, kind};
 use crate::kernel::pass;
 use crate::schedule::external;
+use crate::schedule::stall;
 use crate::state::task::{Gate, Task};
 use crate::state::world::world;
 use traces::Operation;
 
 /// Whether a parked task waits for something that another process may provide.
-pub(crate) fn is_waiting(task: u16) -> bool {
-    let task = &world().tasks[usize::from(task)];
-    external::is_outside(task) || is_for_signal(task)
+pub(crate) fn is_waiting(number: u16) -> bool {
+    let task = &world().tasks[usize::from(number)];
+    external::is_outside(task) || is_for_signal(task) || stall::awaits_outside(number)
 }
 
 /// Whether the task waits for a signal, which a process that the program started may send.
@@ -23,7 +24,11 @@ fn is_for_signal(task: &Task) -> bool {
 pub(crate) fn describe(task: u16) -> String {
     let task = &world().tasks[usize::from(task)];
     let call = pass::name(task.call.get());
+    let asked = task.outside.get().filter(|_| task.gate() == Gate::Open);
     match task.gate() {
+        _ if let Some((descriptor, _)) = asked => {
+            format!("loop that calls {call} for {}", of_descriptor(u64::from(descriptor) + 1))
+        }
         _ if is_for_signal(task) => "wait for a signal".to_owned(),
         Gate::FileFree(_) => {
             format!("wait in {call} for the lock of descriptor {}", task.object.get() - 1)

@@ -3,6 +3,8 @@
 //! The call itself is made only in a form that does not wait. Where that finds that it would, the task
 //! parks here, and makes the call again when it is chosen.
 
+use crate::detect::access;
+use crate::instrument::binary::open_files;
 use crate::kernel::children;
 use crate::kernel::descriptor_kind::inode;
 use crate::kernel::polling::Poll;
@@ -11,6 +13,7 @@ use crate::schedule::external;
 use crate::schedule::scheduler::point;
 use crate::state::cancellation;
 use crate::state::clock;
+use crate::state::open_words::{Awaited, WordSet};
 use crate::state::outcome;
 use crate::state::task::{ExternalWait, Gate, Interrupted};
 use crate::state::world::world;
@@ -19,9 +22,12 @@ use crate::sys::raw;
 use std::cell::Cell;
 use traces::Operation;
 
+/// Stands for the descriptor of a call that has none.
+pub(crate) const NO_DESCRIPTOR: u64 = u64::MAX;
+
 /// How a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+enum Ended {
     /// What the task waited for is there.
     Ready,
     /// The time limit has passed.
@@ -30,33 +36,38 @@ pub(crate) enum Ended {
     Interrupted,
 }
 
-/// Parks the running task until `wait` is over, or until this time of the monotonic clock. `object` is
-/// one more than the descriptor. Cancellation acts here.
-pub(crate) fn park(
+/// Parks the running task until `wait` is over. `object` is one more than the descriptor. Cancellation acts
+/// here.
+fn park(wait: &ExternalWait, object: u64, interrupts: Interrupted, site: u64) -> Ended {
+    match park_at(Gate::Ready(wait.address()), Operation::Ready, object, interrupts, site) {
+        true => Ended::Ready,
+        false => Ended::Interrupted,
+    }
+}
+
+/// The same, until this time of the monotonic clock at most. The words are those of what the call changes
+/// after the wait.
+fn park_until(
+    until: u64,
+    words: WordSet,
     wait: &ExternalWait,
-    object: u64,
-    until: Option<u64>,
-    interrupts: Interrupted,
-    site: u64,
+    (object, interrupts, site): (u64, Interrupted, u64),
 ) -> Ended {
-    let (gate, operation, object) = match until {
-        Some(_) => (Gate::Open, Operation::Sleep, 0),
-        None => (Gate::Ready(wait.address()), Operation::Ready, object),
-    };
-    if let Some(until) = until {
-        clock::limit_monotonic(until);
-        world().task().limited_wait.set(wait.address());
-    }
-    if !park_at(gate, operation, object, interrupts, site) {
-        return Ended::Interrupted;
-    }
-    match until {
-        // SAFETY: the address is that of `wait`.
-        Some(until) if !unsafe { ExternalWait::is_over(wait.address()) } => {
+    let task = world().task();
+    clock::limit_monotonic(until);
+    task.limited_wait.set(wait.address());
+    task.open_files.set(Some(Awaited::change(words)));
+    let ended = park_at(Gate::Open, Operation::Ready, object, interrupts, site);
+    task.open_files.set(None);
+    // SAFETY: the address is that of `wait`.
+    match ended && !unsafe { ExternalWait::is_over(wait.address()) } {
+        true => {
             clock::reach_monotonic(until);
+            record::value(libc::ETIMEDOUT as u64);
             Ended::Expired
         }
-        _ => Ended::Ready,
+        false if ended => Ended::Ready,
+        false => Ended::Interrupted,
     }
 }
 
@@ -94,6 +105,8 @@ pub(crate) struct Blocking {
     limit: Cell<i32>,
     /// Whether the call was tried again because the descriptor was ready after all.
     retried: Cell<bool>,
+    /// The words of what the call changes, beside the descriptor's.
+    further: WordSet,
     site: u64,
 }
 
@@ -107,6 +120,7 @@ impl Blocking {
             until: Cell::new(None),
             limit: Cell::new(0),
             retried: Cell::new(false),
+            further: WordSet::NONE,
             site,
         }
     }
@@ -115,6 +129,11 @@ impl Blocking {
     pub(crate) fn limited_by(self, option: i32) -> Blocking {
         self.limit.set(option);
         self
+    }
+
+    /// The same, where the call also changes what these words represent.
+    pub(crate) fn changing(self, words: WordSet) -> Blocking {
+        Blocking { further: words, ..self }
     }
 
     /// The same, for at most this long.
@@ -183,7 +202,11 @@ impl Blocking {
         if let Some(limit) = limit {
             self.until.set(Some(clock::now().saturating_add(limit)));
         }
-        let error = match park(wait, object, self.until.get(), interrupts, self.site) {
+        let ended = match self.until.get() {
+            Some(until) => park_until(until, self.words(), wait, (object, interrupts, self.site)),
+            None => park(wait, object, interrupts, self.site),
+        };
+        let error = match ended {
             Ended::Ready => return Ok(()),
             Ended::Expired => libc::EAGAIN,
             Ended::Interrupted => libc::EINTR,
@@ -191,10 +214,28 @@ impl Blocking {
         Err(self.result(-i64::from(error)))
     }
 
+    /// The words of what the call changes, if other tasks may change that.
+    fn words(&self) -> WordSet {
+        match self.descriptor {
+            _ if !access::is_in_company() => WordSet::NONE,
+            NO_DESCRIPTOR => self.further,
+            descriptor => self.further.and(words_of(descriptor)),
+        }
+    }
+
     /// The call's result where it ends with this error.
     pub(crate) fn result(&self, error: i64) -> i64 {
         if self.done > 0 { self.done as i64 } else { error }
     }
+}
+
+/// The words of a descriptor's open file.
+pub(crate) fn words_of(descriptor: u64) -> WordSet {
+    let mut words = WordSet::NONE;
+    if access::is_in_company() {
+        open_files::each_awaited(descriptor, &mut |word, size| words.add(word, size));
+    }
+    words
 }
 
 /// The call would continue with the open file, to which no descriptor of the program leads.

@@ -6,6 +6,7 @@ use crate::instrument::monitoring;
 use crate::kernel::captured_output;
 use crate::kernel::changed_files;
 use crate::kernel::left_files;
+use crate::kernel::random;
 use crate::kernel::system_v;
 use crate::memory::shared_views::{self, Change};
 use crate::memory::{kernel_changes, snapshot};
@@ -284,6 +285,9 @@ pub(crate) fn pass_as(number: i64, args: [u64; 6], mut call: impl FnMut() -> i64
     if answer >= 0 && number == libc::SYS_socketpair {
         open_files::paired(args[3]);
     }
+    if answer >= 0 && may_receive(number) {
+        random::received();
+    }
     if answer >= 0 && may_duplicate(number, args) {
         open_files::duplicates();
     }
@@ -306,10 +310,21 @@ fn may_duplicate(number: i64, args: [u64; 6]) -> bool {
         libc::SYS_dup | libc::SYS_dup2 | libc::SYS_dup3 | libc::SYS_fcntl => {
             is_second_name(number, args)
         }
-        // A message may bring descriptors.
-        libc::SYS_recvmsg | libc::SYS_recvmmsg | libc::SYS_pidfd_getfd => true,
-        _ => false,
+        _ => may_receive(number),
     }
+}
+
+/// Whether a call that succeeded may have brought descriptors that the program did not open by `open`.
+fn may_receive(number: i64) -> bool {
+    matches!(
+        number,
+        // A message may bring descriptors.
+        libc::SYS_recvmsg
+            | libc::SYS_recvmmsg
+            | libc::SYS_pidfd_getfd
+            | libc::SYS_openat2
+            | libc::SYS_open_by_handle_at
+    )
 }
 
 /// Whether a call opens the file through which a process's memory can be accessed.

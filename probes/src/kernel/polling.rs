@@ -66,6 +66,12 @@ fn ask_for(task: u16, descriptors: u64, count: u64) -> i64 {
     correct(all, found)
 }
 
+/// Whether a task would find this descriptor ready for these events.
+pub(crate) fn is_ready(task: u16, (descriptor, events): (u32, i16)) -> bool {
+    let mut one = libc::pollfd { fd: descriptor as i32, events, revents: 0 };
+    ask_for(task, &raw mut one as u64, 1) != 0
+}
+
 /// Events that such a descriptor never reports.
 const WRITABLE: i16 = libc::POLLOUT | libc::POLLWRNORM | libc::POLLWRBAND;
 

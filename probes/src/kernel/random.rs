@@ -6,6 +6,7 @@ use crate::sys::interpose::interpose;
 use crate::sys::raw;
 use crate::sys::real::real;
 use search::rng::Rng;
+use std::cell::Cell;
 use std::ffi::{c_int, c_uint, c_void};
 
 /// Fills memory; returns the length.
@@ -36,9 +37,39 @@ pub(crate) fn fill_vector(vector: u64, count: u64) -> i64 {
         .sum()
 }
 
+/// Whether any descriptor of the program may be a source of random numbers: each read would have to ask.
+struct Sources(Cell<bool>);
+
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for Sources {}
+
+static SOURCES: Sources = Sources(Cell::new(false));
+
+/// The program begins, with the descriptors that it has already.
+pub(crate) fn prepare() {
+    const DESCRIPTORS: u64 = 1024;
+    (0..DESCRIPTORS).for_each(opened);
+}
+
+/// The program opened a file by its path.
+pub(crate) fn opened(descriptor: u64) {
+    if !SOURCES.0.get() && refers_to_source(descriptor) {
+        SOURCES.0.set(true);
+    }
+}
+
+/// The program may have got descriptors otherwise.
+pub(crate) fn received() {
+    SOURCES.0.set(true);
+}
+
 /// Whether a descriptor is a source of random numbers of the system, whichever name or duplicate
 /// was opened.
 pub(crate) fn is_source(descriptor: u64) -> bool {
+    SOURCES.0.get() && refers_to_source(descriptor)
+}
+
+fn refers_to_source(descriptor: u64) -> bool {
     let mut about = std::mem::MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: the kernel writes only to the local. If it writes nothing, all zeros are a valid
     // `stat`.

@@ -7,9 +7,9 @@
 
 use crate::detect::access;
 use crate::instrument::binary::open_files;
-use crate::kernel::park::{closed_meanwhile, park_at};
+use crate::kernel::park::{closed_meanwhile, park_at, words_of};
 use crate::kernel::polling::{Poll, are_any_never_writable, ask, is_never_writable};
-use crate::kernel::private;
+use crate::kernel::private::{self, is_private};
 use crate::kernel::signal_delivery;
 use crate::kernel::signal_descriptor;
 use crate::kernel::timer::descriptor;
@@ -20,7 +20,7 @@ use crate::schedule::scheduler::point;
 use crate::schedule::stall;
 use crate::state::cancellation;
 use crate::state::clock;
-use crate::state::open_words::{self, WordSet};
+use crate::state::open_words::{self, Awaited, WordSet};
 use crate::state::root::root;
 use crate::state::task::Gate;
 use crate::state::task::Interrupted;
@@ -44,7 +44,12 @@ pub(crate) fn wait_ready(descriptor: u64, events: i16, site: u64) -> bool {
     let wait = poll.wait();
     let gate = if waits { Gate::Ready(wait.address()) } else { Gate::Open };
     let object = descriptor + 1;
-    park_at(gate, Operation::Ready, object, Interrupted::UnlessRestarted, site)
+    let task = world().task();
+    task.open_files.set(Some(Awaited::change(words_of(descriptor))));
+    task.limited_wait.set(wait.address());
+    let ended = park_at(gate, Operation::Ready, object, Interrupted::UnlessRestarted, site);
+    task.open_files.set(None);
+    ended
 }
 
 /// How long a wait may last.
@@ -75,13 +80,10 @@ impl Limit {
     }
 }
 
-/// Whether nothing but steps of tasks makes the descriptor ready.
-pub(crate) fn shows_only_steps(descriptor: u64) -> bool {
-    let shows_others = |descriptor| match are_any_never_writable() {
-        true => is_never_writable(descriptor) || private::is_epoll(descriptor),
-        false => false,
-    };
-    private::is_private(descriptor) && !shows_others(descriptor)
+/// Whether signals or timers may make one of the descriptors ready.
+fn finds_signals(waited: &[libc::pollfd]) -> bool {
+    let may = |descriptor| is_never_writable(descriptor) || private::is_epoll(descriptor);
+    are_any_never_writable() && waited.iter().any(|one| one.fd >= 0 && may(one.fd as u64))
 }
 
 /// The words of the open files of these descriptors. An epoll descriptor may watch any.
@@ -109,17 +111,20 @@ fn wait(
 ) -> i64 {
     let poll = Poll::of(waited);
     let poll_wait = poll.wait();
-    let words = if access::is_in_company() { words(waited) } else { WordSet::NONE };
-    access_points::look_at_files(words, poll_wait.address(), site);
+    let signals = finds_signals(waited);
+    // A look at what timers and signals change is a step in any case.
+    let sees = signals || access::is_in_company();
+    let words = if sees { words(waited) } else { WordSet::NONE };
+    access_points::look_at_files(words, signals, poll_wait.address(), site);
     let found = look();
     if found != 0 {
         stall::makes_progress();
         return found;
     }
     if stall::is_active(&root().stalls.borrow())
-        && !waited.iter().all(|one| one.fd < 0 || shows_only_steps(one.fd as u64))
+        && let Some(one) = waited.iter().find(|one| one.fd >= 0 && !is_private(one.fd as u64))
     {
-        stall::makes_progress();
+        stall::looks_outside(one.fd as u64, one.events);
     }
     if matches!(limit, Limit::For(0)) {
         // A loop that asks again and again yields to the task that it waits for. The descriptors are not
@@ -158,7 +163,7 @@ fn wait(
             clock::limit_monotonic(until);
         }
         task.limited_wait.set(if waited.is_empty() { 0 } else { poll_wait.address() });
-        task.open_files.set(Some(words));
+        task.open_files.set(Some(Awaited::look(words, signals)));
         external::wait(|| point(operation, object, site, gate));
         task.open_files.set(None);
         task.interrupts.set(Interrupted::Never);

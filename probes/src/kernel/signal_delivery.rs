@@ -16,7 +16,9 @@ use crate::state::locks::semaphore;
 use crate::state::outcome;
 use crate::state::pending_signals::{self, Information, To};
 use crate::state::root::root;
-use crate::state::task::{ALERT_SIGNAL, ALERT_UNTOUCHED, Gate, Interrupted, Lifecycle, Task};
+use crate::state::task::{
+    ALERT_SIGNAL, ALERT_UNTOUCHED, ExternalWait, Gate, Interrupted, Lifecycle, Task,
+};
 use crate::state::world::{on_fiber, world};
 use crate::sys::errno::set_errno;
 use crate::sys::interpose::{interpose, site};
@@ -104,6 +106,11 @@ fn alert(number: u16) {
         let object = task.object.get();
         let is_enabled = match task.operation.get() {
             Operation::SemWait | Operation::SemTimedWait => semaphore::value(object) > 0,
+            Operation::Ready if task.gate() == Gate::Open => {
+                let wait = task.limited_wait.get();
+                // SAFETY: the task is parked in the call that stored the address of its wait, on its stack, or 0.
+                wait != 0 && unsafe { ExternalWait::is_over(wait) }
+            }
             Operation::Ready => scheduler::enabled(world, task),
             // This is a second signal, before the first was handled.
             Operation::Handler => task.alerts.get() & ALERT_UNTOUCHED != 0,

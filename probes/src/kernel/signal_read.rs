@@ -37,6 +37,7 @@ pub(crate) fn read(args: [u64; 6], site: u64) -> i64 {
     let awaited = Awaited { task: world().current.get(), signals: signals(descriptor) };
     let wait = ExternalWait::new(is_pending, &raw const awaited as u64).private_if(|_| true);
     let gate = if waits { Gate::Ready(wait.address()) } else { Gate::Open };
+    world().task().limited_wait.set(awaited.signals);
     let mut taken = 0;
     if !park_at(gate, Operation::SignalWait, 0, Interrupted::UnlessRestarted, site) {
         return -i64::from(libc::EINTR);

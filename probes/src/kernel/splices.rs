@@ -2,7 +2,7 @@
 //! kernel thread.
 
 use crate::kernel::descriptor_kind::{Kind, kind, may_wait};
-use crate::kernel::park::Blocking;
+use crate::kernel::park::{Blocking, words_of};
 use crate::kernel::pass::{pass, pass_as};
 use crate::kernel::polling::Poll;
 use crate::state::task::ExternalWait;
@@ -43,7 +43,9 @@ pub(crate) fn sendfile(args: [u64; 6], site: u64) -> i64 {
     if !may_wait(to) || kind(to) == Kind::Other {
         return pass(libc::SYS_sendfile, args);
     }
-    let mut call = Blocking::new(to, libc::POLLOUT, site).limited_by(libc::SO_SNDTIMEO);
+    let mut call = Blocking::new(to, libc::POLLOUT, site)
+        .limited_by(libc::SO_SNDTIMEO)
+        .changing(words_of(from));
     loop {
         if let Err(result) = wait(&call, from, to) {
             return result;

@@ -4,12 +4,13 @@
 use crate::detect::access;
 use crate::kernel::pass::{is_second_name, pass};
 use crate::kernel::polling::{is_never_writable, without_writing};
+use crate::kernel::private::is_private;
 use crate::kernel::signal_calls::{last_moment, serve_action, sigaltstack};
 use crate::kernel::timer::descriptor;
 use crate::kernel::{
     children, descriptor_order, direct_calls, exit, file_lock, forks, ipc, messages, opening,
     output, random, readiness, signal_delivery, signal_descriptor, signal_read, signal_waits,
-    splices, task_files, thread_list, time, transfer,
+    socket_limits, splices, system_v, task_files, thread_list, time, transfer,
 };
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
@@ -94,7 +95,7 @@ fn yield_if_many(site: u64) {
     }
 }
 
-/// Whether the call transfers data, and is refused where it would have to wait and may not.
+/// Whether the call changes nothing where it would have to wait and may not, or no longer.
 fn may_be_refused(number: i64) -> bool {
     matches!(
         number,
@@ -108,18 +109,48 @@ fn may_be_refused(number: i64) -> bool {
             | libc::SYS_sendmsg
             | libc::SYS_accept
             | libc::SYS_accept4
+            | libc::SYS_msgsnd
+            | libc::SYS_msgrcv
+            | libc::SYS_semop
+            | libc::SYS_semtimedop
+            | libc::SYS_flock
+            | libc::SYS_fcntl
+            | libc::SYS_rt_sigtimedwait
+            | libc::SYS_mq_timedsend
+            | libc::SYS_mq_timedreceive
     )
 }
 
 fn answer(number: i64, args: [u64; 6], site: u64) -> i64 {
-    if !may_be_refused(number) {
-        return answer_of(number, args, site);
-    }
     let answer = answer_of(number, args, site);
-    // A call that was refused has changed nothing, and so will the next one be until a step of another
-    // task changes that.
-    if answer != -i64::from(libc::EAGAIN) || !readiness::shows_only_steps(args[0]) {
-        stall::makes_progress();
+    if !may_be_refused(number) {
+        return answer;
+    }
+    // A call that was refused, or whose time passed, has changed nothing, and so will the next one be until a
+    // step of another task changes that, or another process.
+    let events = match number {
+        libc::SYS_write
+        | libc::SYS_writev
+        | libc::SYS_sendto
+        | libc::SYS_sendmsg
+        | libc::SYS_mq_timedsend => libc::POLLOUT,
+        _ => libc::POLLIN,
+    };
+    let is_refused =
+        [libc::EAGAIN, libc::ETIMEDOUT].iter().any(|&error| answer == -i64::from(error));
+    match number {
+        libc::SYS_rt_sigtimedwait if is_refused => {}
+        libc::SYS_flock | libc::SYS_fcntl if file_lock::is_refused(number, args, answer) => {}
+        libc::SYS_flock | libc::SYS_fcntl => stall::makes_progress(),
+        libc::SYS_msgsnd | libc::SYS_msgrcv | libc::SYS_semop | libc::SYS_semtimedop => {
+            let is_refused = is_refused || answer == -i64::from(libc::ENOMSG);
+            if !is_refused || !system_v::is_private(number, args[0]) {
+                stall::makes_progress();
+            }
+        }
+        _ if is_refused && is_private(args[0]) => {}
+        _ if is_refused => stall::looks_outside(args[0], events),
+        _ => stall::makes_progress(),
     }
     answer
 }
@@ -295,8 +326,21 @@ fn answer_of(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_splice | libc::SYS_tee | libc::SYS_vmsplice => {
             splices::splice(number, args, site)
         }
-        libc::SYS_open | libc::SYS_openat => opening::open(number, args, site),
+        libc::SYS_open | libc::SYS_openat => {
+            let answer = opening::open(number, args, site);
+            if answer >= 0 {
+                random::opened(answer as u64);
+            }
+            answer
+        }
         libc::SYS_connect => opening::connect(args, site),
+        libc::SYS_setsockopt => {
+            let answer = pass(number, args);
+            if answer == 0 {
+                socket_limits::set(args);
+            }
+            answer
+        }
         libc::SYS_msgsnd | libc::SYS_msgrcv => ipc::message(number, args, site),
         libc::SYS_semop | libc::SYS_semtimedop => ipc::semaphore(number, args, site),
         libc::SYS_mq_timedsend | libc::SYS_mq_timedreceive => ipc::queue_call(number, args, site),

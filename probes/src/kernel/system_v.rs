@@ -6,6 +6,7 @@
 //! is not complete.
 
 use crate::instrument::binary::calls;
+use crate::kernel::children;
 use crate::state::exclusive::Exclusive;
 use crate::state::world::world;
 use crate::sys::raw;
@@ -36,6 +37,18 @@ pub(crate) fn end() {
             }
         };
     }
+}
+
+/// Whether only this process uses the object with this number, of a call that waits for it: the execution made
+/// it without a key.
+pub(crate) fn is_private(number: i64, id: u64) -> bool {
+    let removes = match number {
+        libc::SYS_semop | libc::SYS_semtimedop => libc::SYS_semctl,
+        libc::SYS_msgsnd | libc::SYS_msgrcv => libc::SYS_msgctl,
+        _ => return false,
+    };
+    let id = i64::from(id as i32);
+    !children::are_there() && PRIVATE.0.borrow().contains(&(removes, id))
 }
 
 /// A call of the program returned `answer`, which is no error.

@@ -12,6 +12,7 @@ use crate::kernel::park::Blocking;
 use crate::kernel::pass::{pass, pass_as};
 use crate::kernel::readiness;
 use crate::kernel::signal_delivery;
+use crate::kernel::socket_limits::may_wait_for;
 use crate::kernel::timer::descriptor;
 use crate::schedule::scheduler::point;
 use crate::state::pending_signals::Information;
@@ -244,7 +245,8 @@ fn to_socket(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_sendmsg => len,
         _ => 0,
     };
-    let waits = flags as i32 & libc::MSG_DONTWAIT == 0 && may_wait(descriptor);
+    let waits =
+        flags as i32 & libc::MSG_DONTWAIT == 0 && may_wait_for(descriptor, libc::SO_SNDTIMEO);
     let is_stream = kind(descriptor) == Kind::Stream;
     let mut message = EMPTY;
     let first = match number {
@@ -349,7 +351,7 @@ pub(crate) fn receive(number: i64, args: [u64; 6], site: u64) -> i64 {
     if is_ready && !whole {
         return pass(number, args);
     }
-    if flags & libc::MSG_DONTWAIT != 0 || !may_wait(args[0]) {
+    if flags & libc::MSG_DONTWAIT != 0 || !may_wait_for(args[0], libc::SO_RCVTIMEO) {
         let answer = pass(number, args);
         // A loop that tries again and again yields to the task that it waits for. The call is not
         // repeated after that: the step that yields acts on no object.

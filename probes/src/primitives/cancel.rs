@@ -209,6 +209,11 @@ pub(crate) fn find_inner_points() {
     }
 }
 
+/// The code of the C library's function `read`, or of `write`.
+pub(crate) fn inner_point(writes: bool) -> (u64, u64) {
+    INNER_POINTS.0[usize::from(writes)].get()
+}
+
 /// Whether the system call at `site` is one of the C library's function `read` or `write`, called by the
 /// library itself. (It also has versions of them that are no cancellation points.)
 pub(crate) fn is_inner_point(site: u64) -> bool {
@@ -217,7 +222,7 @@ pub(crate) fn is_inner_point(site: u64) -> bool {
 }
 
 points! {
-    read readv pread pread64 preadv writev pwrite pwrite64 pwritev
+    readv pread pread64 preadv writev pwrite pwrite64 pwritev
     open open64 openat openat64 creat creat64 close
     fsync fdatasync msync tcdrain
     connect accept accept4 recv recvfrom recvmsg recvmmsg send sendto sendmsg sendmmsg

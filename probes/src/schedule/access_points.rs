@@ -9,7 +9,7 @@ use crate::detect::learned_points;
 use crate::schedule::busy_loops::no_step;
 use crate::schedule::scheduler::{point_if, read_step};
 use crate::state::locks;
-use crate::state::open_words::WordSet;
+use crate::state::open_words::{Awaited, WordSet};
 use crate::state::task::Gate;
 use crate::state::world::world;
 use crate::sys::interpose::PROGRAM_CALL;
@@ -42,15 +42,16 @@ pub(crate) fn visit(access: Access) {
 
 /// The running task is about to look at the state of these open files: one step, if another task may change
 /// what it finds. `wait` is the address of an [`ExternalWait`] that is over when there is something to find.
-pub(crate) fn look_at_files(words: WordSet, wait: u64, site: u64) {
+/// `signals`: whether signals and timers change that, which are always steps.
+pub(crate) fn look_at_files(words: WordSet, signals: bool, wait: u64, site: u64) {
     let of = |address| Access { address, size: 8, writes: false, atomic: true, proven: true, site };
     if words.is_empty() {
         return;
     }
     settle_write();
-    if let Some(first) = words.iter().map(of).find(is_point) {
+    if let Some(first) = words.iter().map(of).find(|access| signals || is_point(access)) {
         let task = world().task();
-        task.open_files.set(Some(words));
+        task.open_files.set(Some(Awaited::look(words, signals)));
         task.limited_wait.set(wait);
         // The call continues, and may wait.
         let arrive =
@@ -58,7 +59,9 @@ pub(crate) fn look_at_files(words: WordSet, wait: u64, site: u64) {
         read_step(first.address, site, || 0, arrive);
         task.open_files.set(None);
     }
-    words.iter().map(of).for_each(|access| look(&access));
+    if is_in_company() {
+        words.iter().map(of).for_each(|access| look(&access));
+    }
 }
 
 /// A library is about to store, by an atomic operation that is not instrumented, what the program's

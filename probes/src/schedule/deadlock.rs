@@ -202,13 +202,13 @@ fn stuck(kind: FailureKind, task: u16, members: &[u16], cycle: &[u16], detail: S
 pub(crate) fn stuck_at(
     kind: FailureKind,
     members: &[u16],
+    mut sites: Vec<u64>,
     detail: String,
     places: Vec<(String, u64)>,
 ) -> End {
-    let site = |&member: &u16| world().tasks[usize::from(member)].site.get();
-    let mut sites: Vec<u64> = members.iter().map(site).collect();
+    let first = sites[0];
     sites.sort_unstable();
-    let mut found = found(kind, site(&members[0]), detail);
+    let mut found = found(kind, first, detail);
     (found.task, found.key, found.places) = (Some(members[0]), key(kind, &sites), places);
     End::Failed(Box::new(found))
 }

@@ -83,6 +83,7 @@ const NO_TASK: PendingOperation = PendingOperation {
     writes: false,
     prefers_writers: false,
     cancellable: false,
+    finds_signals: false,
     awaited_objects: Objects::NONE,
     restored_objects: Objects::NONE,
     awaits_unknown: false,
@@ -140,7 +141,7 @@ fn next(world: &World, number: u16) -> PendingOperation {
         }
         Operation::TimedWriteLock => rwlock::is_writable(object) || rwlock::prefers_writers(object),
         Operation::RwUnlock => rwlock::is_written(object),
-        Operation::Ready => task.open_files.get().is_none(),
+        Operation::Ready => task.open_files.get().is_none_or(|awaited| awaited.changes),
         Operation::Join => !stall::joins_in_vain(task),
         other => locks::would_succeed(other, object, gate.is_of_word()).unwrap_or(other.is_write()),
     };
@@ -156,13 +157,11 @@ fn next(world: &World, number: u16) -> PendingOperation {
         awaited_objects,
         restored_objects,
         further_objects: if has_further { further_objects(task, timed) } else { Objects::NONE },
-        // No reduction knows all the objects of a wait on more than two futexes. A file lock is
-        // identified by its descriptor, and two descriptors may refer to the same file.
-        awaits_unknown: awaits_unknown
-            || task.several.get().1 > 2
-            || matches!(gate, Gate::FileFree(_)),
+        // No reduction knows all the objects of a wait on more than two futexes.
+        awaits_unknown: awaits_unknown || task.several.get().1 > 2,
         woken: task.woken.get(),
         cancellable: cancellation::is_at_point(task),
+        finds_signals: task.open_files.get().is_some_and(|awaited| awaited.signals),
         may_satisfy: predicates::may_satisfy(operation),
         may_break: predicates::may_break(operation, task),
         is_needed: predicates::is_needed(number),
@@ -469,7 +468,8 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         if count == 0 && interrupt::release(world) {
             continue;
         }
-        if world.outside.get() > 0 && external::may_change(count, digest) {
+        let may_be_outside = world.outside.get() > 0 || stall::has_looked_outside();
+        if may_be_outside && external::may_change(count, digest) {
             continue;
         }
         let suspect = world.suspect.get();

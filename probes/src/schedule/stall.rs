@@ -5,13 +5,16 @@ use crate::detect::atoms;
 use crate::detect::learned_points;
 use crate::fiber::switch;
 use crate::schedule::deadlock;
+use crate::schedule::external;
 use crate::schedule::shown_times;
 use crate::state::end::End;
 use crate::state::locks;
 use crate::state::open_words;
 use crate::state::outcome;
+use crate::state::pending_signals;
 use crate::state::root::root;
 use crate::state::task::{ExternalWait, Gate, Lifecycle, Task};
+use crate::state::upcalls;
 use crate::state::world::{World, world};
 use crate::steps::record;
 use crate::sys::interpose::{ARGUMENTS, PROGRAM_CALL, RAX, STORED};
@@ -50,6 +53,8 @@ struct Step {
     of_file: Cell<bool>,
     /// Whether the task read a clock whose times are recognised in its state.
     reads_clock: Cell<bool>,
+    /// Whether any task of the execution looked at what another process may change, and found nothing.
+    looked_outside: Cell<bool>,
     /// Whether [`crate::state::root::Root::poll_finder`] observes the execution.
     finds_polls: Cell<bool>,
 }
@@ -63,6 +68,7 @@ static STEP: Step = Step {
     makes_progress: Cell::new(false),
     of_file: Cell::new(false),
     reads_clock: Cell::new(false),
+    looked_outside: Cell::new(false),
     finds_polls: Cell::new(false),
 };
 
@@ -70,6 +76,7 @@ static STEP: Step = Step {
 pub(crate) fn begin() {
     STEP.effect.set(None);
     STEP.before.set(None);
+    STEP.looked_outside.set(false);
     let root = root();
     let (blind, known) = (!access::are_on(), learned_points::has_lock_polls());
     root.stalls.borrow().begin(blind, known);
@@ -92,6 +99,7 @@ pub(crate) struct Saved {
     makes_progress: bool,
     of_file: bool,
     reads_clock: bool,
+    looked_outside: bool,
     /// None if they are as at the beginning of an execution.
     stalls: Option<SpinDetector>,
     alike: Option<RepeatedReads>,
@@ -108,6 +116,7 @@ pub(crate) fn save() -> Saved {
         makes_progress: STEP.makes_progress.get(),
         of_file: STEP.of_file.get(),
         reads_clock: STEP.reads_clock.get(),
+        looked_outside: STEP.looked_outside.get(),
         stalls: Some(root().stalls.cloned()).filter(|stalls| !stalls.is_new()),
         alike: Some(root().alike.cloned()).filter(|alike| !alike.is_new()),
     }
@@ -122,6 +131,7 @@ pub(crate) fn restore(saved: &Saved) {
     STEP.makes_progress.set(saved.makes_progress);
     STEP.of_file.set(saved.of_file);
     STEP.reads_clock.set(saved.reads_clock);
+    STEP.looked_outside.set(saved.looked_outside);
     if let Some(stalls) = &saved.stalls {
         root().stalls.borrow().clone_from(stalls);
     }
@@ -143,6 +153,28 @@ pub(crate) fn makes_progress() {
     STEP.makes_progress.set(true);
 }
 
+/// The running task found a descriptor not ready, without a wait, that another process may make ready: it waits
+/// for that if it asks again and again.
+pub(crate) fn looks_outside(descriptor: u64, events: i16) {
+    STEP.looked_outside.set(true);
+    world().task().outside.set(Some((descriptor as u32, events)));
+}
+
+/// Whether a task of the execution has done so.
+pub(crate) fn has_looked_outside() -> bool {
+    STEP.looked_outside.get()
+}
+
+/// Whether a task that asks again and again may be answered by another process.
+pub(crate) fn awaits_outside(number: u16) -> bool {
+    world().tasks[usize::from(number)].outside.get().is_some() && waits(number)
+}
+
+/// Whether the descriptor is ready at which the task looked, and for which it waits.
+fn is_answered(number: u16, task: &Task) -> bool {
+    task.outside.get().is_some_and(|asked| upcalls::get().is_ready(number, asked))
+}
+
 /// Whether steps have to be reported.
 #[inline]
 pub(crate) fn is_active(stalls: &SpinDetector) -> bool {
@@ -151,6 +183,7 @@ pub(crate) fn is_active(stalls: &SpinDetector) -> bool {
 
 /// The task that ran has reached its next operation.
 pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
+    use Operation as O;
     let finds = STEP.finds_polls.get();
     if let Some(effect) = STEP.effect.take() {
         let task = TaskId(STEP.task.get());
@@ -165,6 +198,9 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
             _ => effect,
         };
         let (makes_progress, reads_clock) = (STEP.makes_progress.get(), STEP.reads_clock.get());
+        if makes_progress || !matches!(effect, Effect::None | Effect::Read) {
+            world.tasks[task.index()].outside.set(None);
+        }
         let objects = root().step_objects.borrow();
         // The step did not change what it read.
         let found = match effect {
@@ -190,8 +226,7 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
     let task = world.task();
     let operation = task.operation.get();
     // Without a time limit, these waits end only when the task is woken.
-    let is_limited =
-        matches!(operation, Operation::FutexWoken | Operation::Ready | Operation::Join);
+    let is_limited = matches!(operation, O::FutexWoken | O::Ready | O::Join | O::SignalWait);
     let may_wait = !is_limited || task.gate() == Gate::Open;
     if SpinDetector::may_spin_at(operation) && may_wait && task.life() == Lifecycle::Alive {
         let number = TaskId(world.current.get());
@@ -381,7 +416,11 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
             changed
         }
         O::FutexWoken if !task.woken.get() => Effect::None,
-        O::Ready if task.open_files.get().is_some() => looked,
+        O::Ready if let Some(awaited) = task.open_files.get() => {
+            unless(awaited.changes && is_over(task))
+        }
+        // The time limit of a wait for a signal passes.
+        O::SignalWait if task.gate() == Gate::Open && !is_signalled(task) => Effect::None,
         _ => {
             objects.push(task.gate().mutex());
             Effect::Changed
@@ -424,6 +463,13 @@ pub(crate) fn pick_spinner(world: &World, enabled: impl Fn(&World, &Task) -> boo
     let verdict = stalls.verdict(next_operation);
     match verdict {
         Verdict::Try(task) => {
+            let parked = &world.tasks[task.index()];
+            if !tried || task.0 != world.current.get() {
+                parked.loop_site.set(u64::MAX);
+            }
+            if SpinDetector::may_spin_at(parked.operation.get()) {
+                parked.loop_site.set(parked.loop_site.get().min(parked.site.get()));
+            }
             chosen(world, task.0, &stalls);
             record::mute(true);
             access::stepped();
@@ -444,10 +490,22 @@ pub(crate) fn pick_spinner(world: &World, enabled: impl Fn(&World, &Task) -> boo
         Verdict::Livelock => {
             let members: Vec<u16> = stalls.spinning().map(|task| task.0).collect();
             drop(stalls);
+            if external::first_wait().is_some() {
+                drop(members);
+                deadlock::deadlock();
+            }
             let how = livelock(world, &members);
             drop(members);
             outcome::end(how)
         }
+    }
+}
+
+/// The place of a loop, wherever in it the task was found to wait: the first of its sites, by address.
+fn place(task: &Task) -> u64 {
+    match task.loop_site.get() {
+        u64::MAX => task.site.get(),
+        site => site,
     }
 }
 
@@ -456,11 +514,13 @@ fn livelock(world: &World, members: &[u16]) -> End {
     let mut places = Vec::new();
     for number in world.alive().filter(|number| *number != members[0]) {
         let what = if members.contains(&number) { "spins" } else { "waits" };
-        let site = world.tasks[usize::from(number)].site.get();
+        let task = &world.tasks[usize::from(number)];
+        let site = if members.contains(&number) { place(task) } else { task.site.get() };
         places.push((format!("T{number} {what}"), site));
     }
     let detail = format!("T{} spins in a loop, and no other task can make progress", members[0]);
-    deadlock::stuck_at(FailureKind::Livelock, members, detail, places)
+    let sites = members.iter().map(|&member| place(&world.tasks[usize::from(member)])).collect();
+    deadlock::stuck_at(FailureKind::Livelock, members, sites, detail, places)
 }
 
 /// Whether the task waits in a spin loop for another task to change something.
@@ -470,9 +530,13 @@ pub(crate) fn is_stalled(stalls: &SpinDetector, number: u16, task: &Task) -> boo
     let has_ended = || match operation {
         Operation::TimedWake | Operation::FutexWoken => task.woken.get(),
         Operation::Ready | Operation::Await => is_over(task),
+        Operation::SignalWait => is_signalled(task),
         _ => false,
     };
-    stalls.is_spinning(TaskId(number)) && SpinDetector::may_spin_at(operation) && !has_ended()
+    stalls.is_spinning(TaskId(number))
+        && SpinDetector::may_spin_at(operation)
+        && !has_ended()
+        && !is_answered(number, task)
 }
 
 /// Whether there is something to find for a task that looks at descriptors or waits for them: what made them
@@ -482,6 +546,11 @@ fn is_over(task: &Task) -> bool {
     // SAFETY: while `open_files` has a value, the task is parked in the call that stored the address of its
     // wait, on its stack, or 0.
     task.open_files.get().is_some() && wait != 0 && unsafe { ExternalWait::is_over(wait) }
+}
+
+/// Whether a signal is there for a task that waits for one with a time limit.
+fn is_signalled(task: &Task) -> bool {
+    pending_signals::any(task, task.limited_wait.get())
 }
 
 /// Whether the task with this number waits in a spin loop, for descriptions of tasks.

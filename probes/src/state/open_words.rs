@@ -1,14 +1,19 @@
-//! The words that represent the state of open files, for everything that compares accesses to memory. Which
-//! word belongs to which file is decided by [`crate::instrument::binary::open_files`].
+//! The words that represent the state of open files and of System V objects, for everything that compares
+//! accesses to memory. Which word belongs to which file is decided by
+//! [`crate::instrument::binary::open_files`].
 
 /// Descriptors from here on share one word.
 pub(crate) const DESCRIPTORS: usize = 64;
 /// The most pipes that are distinguished in one execution, and how many words there are of each kind.
 pub(crate) const PIPES: usize = 64;
-const COUNT: usize = DESCRIPTORS + 2 * PIPES;
+const FILES: usize = DESCRIPTORS + 2 * PIPES;
+/// The word of all System V message queues, and that of all semaphore sets.
+pub(crate) const MESSAGE_QUEUES: usize = FILES;
+pub(crate) const SEMAPHORE_SETS: usize = FILES + 1;
+const COUNT: usize = FILES + 2;
 
 /// The words of open files and descriptors, and behind them those of pipes: what was written, and what was
-/// taken. Nothing is ever written to them.
+/// taken; then those of System V objects. Nothing is ever written to them.
 static WORDS: [u64; COUNT] = [0; COUNT];
 
 /// The address of a word.
@@ -16,15 +21,15 @@ pub(crate) fn at(index: usize) -> u64 {
     &raw const WORDS[index] as u64
 }
 
-/// All words, as one range: its start and size.
+/// The words of all open files, as one range: its start and size.
 pub(crate) fn all() -> (u64, u64) {
-    (WORDS.as_ptr() as u64, size_of_val(&WORDS) as u64)
+    (WORDS.as_ptr() as u64, size_of_val(&WORDS[..FILES]) as u64)
 }
 
 /// The index of the word at an address, if it is one.
 fn index(address: u64) -> Option<usize> {
-    let (start, size) = all();
-    let from = address.checked_sub(start).filter(|&from| from < size)?;
+    let size = size_of_val(&WORDS) as u64;
+    let from = address.checked_sub(at(0)).filter(|&from| from < size)?;
     Some(from as usize / size_of::<u64>())
 }
 
@@ -41,11 +46,30 @@ impl WordSet {
     /// No words.
     pub(crate) const NONE: WordSet = WordSet([0; COUNT.div_ceil(64)]);
 
+    /// The word with this index.
+    pub(crate) fn of(index: usize) -> WordSet {
+        let mut set = WordSet::NONE;
+        set.0[index / 64] |= 1 << (index % 64);
+        set
+    }
+
+    /// The words of all open files.
+    pub(crate) fn files() -> WordSet {
+        let (mut set, (start, size)) = (WordSet::NONE, all());
+        set.add(start, size);
+        set
+    }
+
     /// Adds the words in this range.
     pub(crate) fn add(&mut self, address: u64, size: u64) {
         for at in (address..address + size).step_by(size_of::<u64>()).filter_map(index) {
             self.0[at / 64] |= 1 << (at % 64);
         }
+    }
+
+    /// These words and the others.
+    pub(crate) fn and(self, others: WordSet) -> WordSet {
+        WordSet(std::array::from_fn(|at| self.0[at] | others.0[at]))
     }
 
     /// Whether there are none.
@@ -57,6 +81,29 @@ impl WordSet {
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
         let bits = self.0;
         (0..COUNT).filter(move |&index| bits[index / 64] & 1 << (index % 64) != 0).map(at)
+    }
+}
+
+/// What a parked task waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Awaited {
+    /// The words of that.
+    pub(crate) words: WordSet,
+    /// Whether the call changes the state of these where the wait has ended, instead of only looking.
+    pub(crate) changes: bool,
+    /// Whether signals and timers also change what there is to find.
+    pub(crate) signals: bool,
+}
+
+impl Awaited {
+    /// A task looks at these.
+    pub(crate) fn look(words: WordSet, signals: bool) -> Awaited {
+        Awaited { words, changes: false, signals }
+    }
+
+    /// A call that changes these.
+    pub(crate) fn change(words: WordSet) -> Awaited {
+        Awaited { words, changes: true, signals: false }
     }
 }
 
@@ -75,7 +122,10 @@ mod tests {
         assert_eq!(set.iter().collect::<Vec<_>>(), [5, 63, 64, 191].map(at));
         let (start, size) = all();
         set.add(start, size);
-        assert_eq!(set.iter().count(), COUNT);
-        assert!(is_one(start) && !is_one(start + size) && !is_one(start - 8));
+        assert_eq!(set.iter().count(), FILES);
+        assert!(is_one(start) && is_one(at(SEMAPHORE_SETS)) && !is_one(start - 8));
+        assert!(!is_one(at(COUNT - 1) + 8));
+        let queues = WordSet::of(MESSAGE_QUEUES);
+        assert_eq!(queues.iter().collect::<Vec<_>>(), [at(MESSAGE_QUEUES)]);
     }
 }

@@ -1,7 +1,7 @@
 //! A task: one thread of the program.
 
 use crate::state::library_call::LibraryCall;
-use crate::state::open_words::WordSet;
+use crate::state::open_words::Awaited;
 use crate::state::stack::Stack;
 use crate::state::world::world;
 use std::cell::Cell;
@@ -284,8 +284,15 @@ pub(crate) struct Task {
     /// What may end that wait before its deadline: the address of an [`ExternalWait`], or a set of
     /// signals; or 0.
     pub(crate) limited_wait: Cell<u64>,
-    /// While it waits for descriptors and changes nothing: the words of their open files.
-    pub(crate) open_files: Cell<Option<WordSet>>,
+    /// While it looks at descriptors, or waits for them or for System V objects, if these are known: what
+    /// for.
+    pub(crate) open_files: Cell<Option<Awaited>>,
+    /// The descriptor of which it has just found that it is not ready, without a wait, and for which of its events,
+    /// if another process may make it ready.
+    pub(crate) outside: Cell<Option<(u32, i16)>>,
+    /// While it is shown that it waits in a loop: the lowest of the sites in the loop at which it may wait, or
+    /// `u64::MAX`.
+    pub(crate) loop_site: Cell<u64>,
     /// Whether the task is not enabled only because its deadline is not due.
     pub(crate) not_due: Cell<bool>,
     /// The number of its steps since its clock rose by an expiry, with what counts as a step
@@ -375,6 +382,8 @@ impl Task {
         deadline: Cell::new(crate::state::time::NEVER),
         limited_wait: Cell::new(0),
         open_files: Cell::new(None),
+        outside: Cell::new(None),
+        loop_site: Cell::new(u64::MAX),
         not_due: Cell::new(false),
         steps: Cell::new(0),
         waited: Cell::new(0),
@@ -499,6 +508,8 @@ impl Task {
             deadline,
             limited_wait,
             open_files,
+            outside,
+            loop_site,
             not_due,
             steps,
             waited,
@@ -570,6 +581,8 @@ impl Task {
         self.deadline.set(deadline.get());
         self.limited_wait.set(limited_wait.get());
         self.open_files.set(open_files.get());
+        self.outside.set(outside.get());
+        self.loop_site.set(loop_site.get());
         self.not_due.set(not_due.get());
         self.steps.set(steps.get());
         self.waited.set(waited.get());

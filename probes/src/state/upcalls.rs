@@ -40,6 +40,8 @@ pub(crate) trait Upcalls {
     fn waits_outside(&self, task: u16) -> bool;
     /// What that is, for a message.
     fn outside_wait(&self, task: u16) -> String;
+    /// Whether a task would find the descriptor ready for these events.
+    fn is_ready(&self, task: u16, asked: (u32, i16)) -> bool;
     /// The program's writable memory, except its heap and the tasks' stacks.
     fn program_memory(&self) -> Vec<(u64, u64)>;
 }
@@ -73,6 +75,9 @@ impl Upcalls for Unregistered {
     }
     fn outside_wait(&self, _: u16) -> String {
         String::new()
+    }
+    fn is_ready(&self, _: u16, _: (u32, i16)) -> bool {
+        true
     }
     fn program_memory(&self) -> Vec<(u64, u64)> {
         Vec::new()

@@ -53,6 +53,8 @@ pub struct PendingOperation {
     pub prefers_writers: bool,
     /// Whether the operation is a cancellation point of the task.
     pub cancellable: bool,
+    /// Whether signals and timers change what a read finds: it looks at descriptors that report them.
+    pub finds_signals: bool,
     /// The objects whose change the task awaits in a spin loop ([`crate::spin`]).
     pub awaited_objects: Objects<3>,
     /// Further such objects, which the task changes itself in each iteration, and changes back.
@@ -117,6 +119,7 @@ impl PendingOperation {
             writes: operation.is_write(),
             prefers_writers: false,
             cancellable: false,
+            finds_signals: false,
             awaited_objects: Objects::NONE,
             restored_objects: Objects::NONE,
             awaits_unknown: false,

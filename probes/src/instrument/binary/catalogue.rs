@@ -7,6 +7,7 @@
 
 use crate::instrument::binary::library_states::{self, HEAP_NAME, Hidden};
 use crate::instrument::binary::operand::{Measure, NONE, Operand, When};
+use crate::state::open_words;
 use std::collections::HashMap;
 use std::ffi::CStr;
 
@@ -274,6 +275,10 @@ impl Catalogue {
                     // SAFETY: `localeconv` takes no arguments, and returns the address of a static structure.
                     operand.displacement = unsafe { libc::localeconv() } as u64;
                     operand.size = size_of::<libc::lconv>() as u64;
+                } else if of == "message-queues" {
+                    operand.displacement = open_words::at(open_words::MESSAGE_QUEUES);
+                } else if of == "semaphore-sets" {
+                    operand.displacement = open_words::at(open_words::SEMAPHORE_SETS);
                 } else {
                     let index = self.states.binary_search(&of).ok()?.min(STATES - 1);
                     operand.displacement = &raw const STATE_WORDS[index] as u64;

@@ -100,6 +100,9 @@ impl Event {
                 event.touch(further, if reads { Access::Read } else { Access::Write });
             }
         }
+        if next.finds_signals && event.accesses.to(DESCRIPTORS).is_none() {
+            event.touch(DESCRIPTORS, Access::Read);
+        }
         // The states between such operations are evaluated.
         if next.may_break {
             event.touch(PREDICATES, Access::Write);

@@ -5,7 +5,7 @@ use traces::Operation;
 /// Whether the operation invites other tasks to run first.
 pub(super) fn waits(operation: Operation) -> bool {
     use Operation as O;
-    matches!(operation, O::Yield | O::Sleep | O::Await | O::FutexWoken | O::Ready)
+    matches!(operation, O::Yield | O::Sleep | O::Await | O::FutexWoken | O::Ready | O::SignalWait)
 }
 
 /// Whether the operation ends a wait that released a lock: if its time limit has passed, it acquires
