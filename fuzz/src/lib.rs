@@ -6,4 +6,5 @@ pub mod decoder;
 pub mod expression;
 mod instrument;
 pub mod packets;
+mod state;
 pub mod trace;

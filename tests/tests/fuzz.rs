@@ -12,6 +12,8 @@ mod expression;
 mod instrument;
 #[path = "../../fuzz/src/packets.rs"]
 mod packets;
+#[path = "../../fuzz/src/state/mod.rs"]
+mod state;
 #[path = "../../fuzz/src/trace.rs"]
 mod trace;
 
