@@ -215,7 +215,7 @@ pub(crate) fn content(atom: u64) -> Option<u64> {
 /// `arrived`: the task has just reached it.
 pub(crate) fn identity_of(task: &Task, arrived: bool) -> (u64, bool) {
     let (address, known, further) = task.identity.get();
-    // What a task waits for in a call of the kernel, its object does not tell.
+    // The object of a wait in a call of the kernel does not identify what the task waits for.
     if address == task.object.get() && !arrived && task.open_files.get().is_none() {
         return (known, further);
     }

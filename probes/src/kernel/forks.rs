@@ -7,7 +7,7 @@
 
 use crate::detect::access;
 use crate::instrument::binary;
-use crate::kernel::{children, exit, signal_calls, signal_descriptor};
+use crate::kernel::{children, exit, signal_calls, signal_descriptor, spawns};
 use crate::memory::{arena, snapshot, thread_block};
 use crate::state::outcome;
 use crate::state::upcalls;
@@ -94,9 +94,9 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
         );
     }
     if !REPORTED.0.get() {
-        children::report(request.name, site);
+        spawns::report(request.name, site);
     }
-    children::about_to_start();
+    spawns::about_to_start();
     let flags = request.flags & !(shares as u64);
     // SAFETY: `getpid` takes no arguments. The `clone` copies the memory, so the copy continues here with its
     // own; the addresses are those that the program gave.
@@ -155,8 +155,8 @@ pub(crate) fn execute(number: i64, args: [u64; 6], site: u64) -> i64 {
         }
     }
     exit::before_end(site);
-    children::report("execve", site);
-    children::about_to_start();
+    spawns::report("execve", site);
+    spawns::about_to_start();
     let mut pipe = [0i32; 2];
     // SAFETY: the kernel writes two descriptors to the local.
     let made = unsafe { raw::call!(libc::SYS_pipe2, pipe.as_mut_ptr(), libc::O_CLOEXEC) };
@@ -201,7 +201,7 @@ fn named(name: &str, call: impl FnOnce() -> c_int) -> c_int {
     if !on_fiber() {
         return call();
     }
-    children::report(name, site());
+    spawns::report(name, site());
     REPORTED.0.set(true);
     let answer = call();
     REPORTED.0.set(false);

@@ -34,6 +34,7 @@ pub(crate) mod signal_descriptor;
 pub(crate) mod signal_read;
 pub(crate) mod signal_waits;
 pub(crate) mod socket_limits;
+pub(crate) mod spawns;
 pub(crate) mod splices;
 pub(crate) mod syscalls;
 pub(crate) mod system_v;

@@ -567,7 +567,7 @@ fn wait_for_end(task: &Task, (clock, deadline): (c_int, u64), site: u64) -> bool
     true
 }
 
-/// The running task ends: the kernel clears its thread id, and wakes who waits for that. Nothing observes
+/// The running task ends: the kernel clears its thread id, and wakes the tasks that wait for it. Nothing observes
 /// the end of a detached thread.
 pub(crate) fn clear_tid(site: u64) {
     let task = world().task();

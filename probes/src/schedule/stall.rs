@@ -53,7 +53,7 @@ struct Step {
     of_file: Cell<bool>,
     /// Whether the task read a clock whose times are recognised in its state.
     reads_clock: Cell<bool>,
-    /// Whether any task of the execution looked at what another process may change, and found nothing.
+    /// Whether any task of the execution asked for what another process may change, and found nothing.
     looked_outside: Cell<bool>,
     /// Whether [`crate::state::root::Root::poll_finder`] observes the execution.
     finds_polls: Cell<bool>,

@@ -91,7 +91,7 @@ pub(crate) struct Awaited {
     pub(crate) words: WordSet,
     /// Whether the call changes the state of these where the wait has ended, instead of only looking.
     pub(crate) changes: bool,
-    /// Whether signals and timers also change what there is to find.
+    /// Whether signals and timers also change what the wait finds.
     pub(crate) signals: bool,
 }
 

@@ -72,7 +72,7 @@ const FEWEST: u64 = 1_000_000;
 ///
 /// Two states that differ only in that all times are later by the same amount lead to the same steps, later by
 /// that amount. So each time is replaced by its distance from the present time. That also holds for the
-/// nanoseconds of a time that is in the state: compilers keep them in registers and stack slots of their own.
+/// nanoseconds of a time that is in the state: compilers keep them in separate registers and stack slots.
 #[derive(Debug)]
 pub struct Times {
     /// The present times of the calendar and the monotonic clock.
@@ -89,7 +89,7 @@ pub struct Times {
 struct Found {
     unit: u64,
     distance: u64,
-    /// The nanoseconds, if they are a part of their own, and what else is in their word.
+    /// The nanoseconds, if they are a separate part, and what else is in their word.
     part: Option<(u64, u64)>,
 }
 
@@ -183,7 +183,7 @@ mod tests {
             |seconds, part| vec![1, seconds, part, 2],
             // The upper half of the word is padding.
             |seconds, part| vec![1, seconds, part | 0x5555 << 32, 2],
-            // The nanoseconds once more, in a slot of their own.
+            // The nanoseconds once more, in a separate slot.
             |seconds, part| vec![part, seconds, part, part | 3 << 32],
             |seconds, part| vec![seconds * SECOND + part],
             |seconds, part| vec![(seconds * SECOND + part) / 1_000_000],
