@@ -439,6 +439,10 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
     // If a task was held back as waiting although it would have made progress, the search is not
     // complete.
     let seen = if root.stalls.borrow().blocked_wrongly() { Outcome::Cut } else { outcome };
+    // A loop with a time limit: its iterations may be recognised if every write is observed.
+    if root.strategy.borrow().has_cut_time_outs() {
+        root.learned.borrow().find_lock_poll();
+    }
     root.strategy.borrow().end(seen);
     // An execution that left the search's path belongs to no class of the search; it may still have
     // failed.

@@ -123,6 +123,13 @@ impl Prefixed {
         };
         Decision::GiveUp(GiveUp::Diverged(Divergence { step: view.step, what }))
     }
+
+    /// Whether a task of the execution timed out so often in a row that it had to let others run, so that
+    /// schedules were left out.
+    #[must_use]
+    pub fn has_cut_time_outs(&self) -> bool {
+        self.fairness.left_out()
+    }
 }
 
 impl Strategy for Prefixed {
