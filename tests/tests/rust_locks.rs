@@ -50,3 +50,22 @@ fn searches_of_programs_with_a_condition_variable_are_complete() {
         assert!(report.executions <= 100, "{report:?}");
     }
 }
+
+/// Each iteration has another deadline, and those of `park_timeout` change a word and change it back.
+#[test]
+fn a_loop_that_waits_with_a_time_limit_waits_for_a_change() {
+    for name in ["park_timeout_loop", "wait_timeout_loop"] {
+        for (strategy, most) in [("dpor", 200), ("auto", 1000)] {
+            let report = search(name, &[], strategy);
+            assert_eq!((report.verdict, report.complete), (Verdict::Clean, true), "{report:?}");
+            assert!(report.executions <= most, "{report:?}");
+        }
+    }
+}
+
+/// A loop that counts its iterations is in a new state after each of them.
+#[test]
+fn a_loop_that_waits_with_a_time_limit_may_give_up() {
+    let report = search("park_timeout_gives_up", &[], "auto");
+    assert_eq!(report.verdict, Verdict::Bug, "{report:?}");
+}
