@@ -31,6 +31,9 @@ use traces::Operation;
 /// from the system.
 const SPARE: usize = 8;
 
+/// The size of a thread id in a control block, with the unused half of its word.
+const TID_SIZE: u64 = 8;
+
 struct Spares {
     blocks: [Cell<u64>; SPARE],
     len: Cell<usize>,
@@ -548,7 +551,7 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, wait: JoinWait, site: u
 /// kernel clears when the thread ends (set_tid_address(2)).
 fn find_ended(task: &Task, site: u64) -> bool {
     let address = thread_block::tid_address(task.block.get());
-    access_points::loaded(address, size_of::<i32>() as u64 * 2, site);
+    access_points::loaded(address, TID_SIZE, site);
     task.life() == Lifecycle::Ended
 }
 
@@ -576,7 +579,7 @@ pub(crate) fn clear_tid(site: u64) {
     }
     let block = task.block.get();
     let address = thread_block::tid_address(block);
-    access_points::stored(address, size_of::<i32>() as u64 * 2, site);
+    access_points::stored(address, TID_SIZE, site);
     thread_block::set_tid(block, 0);
     futex::wake_all(address);
 }

@@ -67,19 +67,20 @@ pub(crate) fn look_at_files(words: WordSet, signals: bool, wait: u64, site: u64)
 /// A library is about to store, by an atomic operation that is not instrumented, what the program's
 /// code reads.
 pub(crate) fn stored(address: u64, size: u64, site: u64) {
-    if is_in_company() {
-        settle_write();
-        visit(Access { address, size, writes: true, atomic: true, proven: false, site });
-    }
+    visit_in_company(address, size, true, site);
 }
 
 /// A call of the C library is about to load what another task's call stores. The call continues, and may
 /// wait.
 pub(crate) fn loaded(address: u64, size: u64, site: u64) {
+    PROGRAM_CALL.keep_during(|| visit_in_company(address, size, false, site));
+}
+
+/// Visits an atomic access of a library, if another task may observe it.
+fn visit_in_company(address: u64, size: u64, writes: bool, site: u64) {
     if is_in_company() {
         settle_write();
-        let access = Access { address, size, writes: false, atomic: true, proven: false, site };
-        PROGRAM_CALL.keep_during(|| visit(access));
+        visit(Access { address, size, writes, atomic: true, proven: false, site });
     }
 }
 
