@@ -18,7 +18,7 @@ pub mod strategy;
 pub mod time;
 
 pub use explain::{Tree, Visits};
-pub use prefix::{Position, Prefixed};
+pub use prefix::{Position, Prefixed, TrailChoice};
 pub use reduction::pending::PendingOperation;
 pub use share::Frontier;
 pub use strategy::interface::{

@@ -118,3 +118,15 @@ fn a_long_beginning_that_executions_share_is_not_run_again() {
         }
     }
 }
+
+/// A search of more than 2,000 executions is divided into pieces of work. The first execution of a piece
+/// is resumed at a step that it has in common with the last one of another piece.
+#[test]
+fn the_first_executions_of_pieces_do_not_depend_on_where_they_begin() {
+    let home = Home::new();
+    let path = build(&home, "long_beginning", "long_beginning", &[]).to_string_lossy().into_owned();
+    for strategy in STRATEGIES {
+        let options = [strategy, &["--max-executions", "2300"]].concat();
+        assert!(compare(&home, &options, &[&path, "0"], true) > 0, "{strategy:?}");
+    }
+}

@@ -26,7 +26,7 @@ impl fmt::Display for TaskId {
 }
 
 /// One decision of the scheduler. A schedule is a list of choices, and determines an execution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Choice {
     /// The task that runs next.
     Task(TaskId),

@@ -10,10 +10,11 @@
 //! compared with the same ones from main in a fork; if one differs, the search continues without
 //! checkpoints.
 //!
-//! Where to make them: at the last of the steps that an execution has in common with the one before, since
-//! the next executions are likely to share it, and halfway to it, for those that leave the path earlier;
-//! but only where it took longer to get there than a checkpoint takes. So the speed of the machine
-//! decides which checkpoints there are. What executions do does not depend on that.
+//! Where to make them: after work that takes much longer than a checkpoint does, wherever it ends; at the
+//! last of the steps that an execution has in common with the one before, since the next executions are
+//! likely to share it, and halfway to it, for those that leave the path earlier; but only where it took
+//! longer to get there than a checkpoint takes. So the speed of the machine decides which checkpoints
+//! there are. What executions do does not depend on that.
 
 use crate::detect::{access, checkpoint};
 use crate::executions::common_prefix::CommonPrefix;
@@ -44,10 +45,16 @@ use std::sync::atomic::Ordering::Relaxed;
 const MOST: usize = 16;
 /// A checkpoint is worth as many times what it costs: not all executions that follow will share it.
 const WORTH: u64 = 1;
+/// Work that takes as many times what a checkpoint costs is worth one wherever it ends.
+const LONG_WORK: u64 = 64;
+/// The most checkpoints after long work. The others are for the steps that are left next.
+const MOST_LONG: usize = MOST / 2;
 /// How many executions that are resumed are compared with the same ones from main.
 const COMPARED: u32 = 4;
 /// Making a checkpoint counts as at most so many cycles: another process may have run meanwhile.
 const LONGEST: u64 = 1 << 20;
+/// Making a checkpoint counts as at least so many cycles, also if none was made.
+const SHORTEST: u64 = 1 << 12;
 /// No step.
 const NEVER: u64 = u64::MAX;
 
@@ -74,11 +81,10 @@ struct Checkpoint {
     probes: hot_probes::Saved,
 }
 
-/// What executions have to have in common, so that one can be resumed in the middle of another: the
-/// piece of work, what is observed, and which accesses are points.
+/// What executions have to have in common, so that one can be resumed in the middle of another: what is
+/// observed, and which accesses are points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Circumstances {
-    piece: u64,
     points: [usize; 4],
     stacks: bool,
 }
@@ -89,7 +95,6 @@ impl Circumstances {
         let learned = root.learned.borrow();
         let known = learned.known();
         Circumstances {
-            piece: root.portions.get(),
             points: [
                 known.sites.len(),
                 known.words.len(),
@@ -110,8 +115,13 @@ struct Checkpoints {
     /// to make one, on average; in cycles.
     since: Cell<u64>,
     cost: Cell<u64>,
-    /// The number of steps that the execution that was begun has in common with the last one.
-    common: Cell<u64>,
+    /// Whether the execution that was begun makes checkpoints after long work.
+    looks_for_work: Cell<bool>,
+    /// Whether the last execution from its beginning took so long that it has long work.
+    is_long: Cell<bool>,
+    /// The number of first steps of the execution that was begun that are likely to be shared by later
+    /// ones; 0 if none may be resumed.
+    planned: Cell<u64>,
     /// The circumstances of the last execution, if the next one may have steps in common with it.
     last: Cell<Option<Circumstances>>,
     compared: Cell<u32>,
@@ -124,7 +134,9 @@ static CHECKPOINTS: Checkpoints = Checkpoints {
     wanted: Cell::new([NEVER; 2]),
     since: Cell::new(0),
     cost: Cell::new(0),
-    common: Cell::new(0),
+    looks_for_work: Cell::new(false),
+    is_long: Cell::new(false),
+    planned: Cell::new(0),
     last: Cell::new(None),
     compared: Cell::new(0),
 };
@@ -134,9 +146,14 @@ static CHECKPOINTS: Checkpoints = Checkpoints {
 pub(crate) fn find(may_resume: bool) -> bool {
     let here = &CHECKPOINTS;
     let is_same = here.last.take() == Some(Circumstances::now());
-    let usable = may_resume && is_same && checkpoint::prepare();
-    let common = if usable { root().strategy.borrow().common_steps() as u64 } else { 0 };
-    here.common.set(common);
+    let limit = root().common.replace(usize::MAX);
+    let strategy = root().strategy.borrow();
+    let planned = strategy.planned_steps();
+    let is_prepared = may_resume && (planned > 0 || here.is_long.get()) && checkpoint::prepare();
+    here.planned.set(if is_prepared { planned as u64 } else { 0 });
+    here.looks_for_work.set(is_prepared && here.is_long.get());
+    let usable = is_prepared && is_same;
+    let common = if usable { strategy.common_steps().min(limit) as u64 } else { 0 };
     let mut all = here.all.borrow_mut();
     let holds =
         |one: &Checkpoint| usable && one.step <= common && hot_probes::are_those(&one.probes);
@@ -167,7 +184,8 @@ pub(crate) fn execute(
     resumes: bool,
     prefix: Option<&CommonPrefix>,
 ) -> (End, Option<(Parked, bool)>) {
-    want(world().step.get(), CHECKPOINTS.common.get());
+    let began = cycles();
+    want(world().step.get(), CHECKPOINTS.planned.get(), began);
     let ended = if resumes {
         hot_probes::keep();
         manager::begin_execution();
@@ -180,6 +198,9 @@ pub(crate) fn execute(
     };
     switch::set_pick(scheduler::heddle_pick);
     CHECKPOINTS.wanted.set([NEVER; 2]);
+    if !resumes {
+        CHECKPOINTS.is_long.set(is_long_work(cycles().wrapping_sub(began)));
+    }
     ended
 }
 
@@ -189,17 +210,26 @@ pub(crate) fn settled() {
     CHECKPOINTS.last.set((!diverged).then(Circumstances::now));
 }
 
-/// Decides where an execution that begins at step `from`, and has the first `common` steps in common
-/// with the last, makes checkpoints.
-fn want(from: u64, common: u64) {
-    let wanted = match common.saturating_sub(from) {
-        0 => return,
-        1 => [common, NEVER],
-        again => [from + again / 2, common],
-    };
-    CHECKPOINTS.since.set(cycles());
-    CHECKPOINTS.wanted.set(wanted);
-    switch::set_pick(pick);
+/// Decides where an execution that begins at step `from`, and shares the first `planned` steps with
+/// others, makes checkpoints.
+fn want(from: u64, planned: u64, now: u64) {
+    let here = &CHECKPOINTS;
+    here.since.set(now);
+    here.wanted.set(match planned.saturating_sub(from) {
+        0 => [NEVER; 2],
+        1 => [planned, NEVER],
+        again => [from + again / 2, planned],
+    });
+    if here.looks_for_work.get() {
+        switch::set_pick(pick_after_work);
+    } else if planned > from {
+        switch::set_pick(pick);
+    }
+}
+
+/// Whether something that took so many cycles took much longer than a checkpoint does.
+fn is_long_work(took: u64) -> bool {
+    took / LONG_WORK >= CHECKPOINTS.cost.get().max(SHORTEST)
 }
 
 /// The processor's time stamp.
@@ -211,18 +241,37 @@ fn cycles() -> u64 {
 
 /// Decides as the scheduler does, and makes checkpoints before that.
 extern "C" fn pick() -> u64 {
-    let [step, next] = CHECKPOINTS.wanted.get();
-    let now = world().step.get();
-    if now >= step {
-        if now == step && !record::is_muted() {
-            make();
-        }
-        CHECKPOINTS.wanted.set([next, NEVER]);
-        if next == NEVER {
-            switch::set_pick(scheduler::heddle_pick);
-        }
+    if make_if_wanted() == NEVER {
+        switch::set_pick(scheduler::heddle_pick);
     }
     scheduler::heddle_pick()
+}
+
+/// The same in an execution with long work, after which it makes checkpoints as well.
+extern "C" fn pick_after_work() -> u64 {
+    make_if_wanted();
+    if is_long_work(cycles().wrapping_sub(CHECKPOINTS.since.get()))
+        && CHECKPOINTS.all.borrow().len() < MOST_LONG
+        && !record::is_muted()
+    {
+        make();
+    }
+    scheduler::heddle_pick()
+}
+
+/// Makes a checkpoint if the running execution has reached the next step that is wanted. Returns the step
+/// that is wanted from here on.
+fn make_if_wanted() -> u64 {
+    let [step, next] = CHECKPOINTS.wanted.get();
+    let now = world().step.get();
+    if now < step {
+        return step;
+    }
+    if now == step && !record::is_muted() {
+        make();
+    }
+    CHECKPOINTS.wanted.set([next, NEVER]);
+    next
 }
 
 /// Makes a checkpoint, if it is worth that and the present state can be restored.

@@ -79,6 +79,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         checks: Cell::new(job.checks),
         portion: Exclusive::new(None),
         portions: Cell::new(0),
+        common: Cell::new(0),
         external_polls: Exclusive::new(ExternalPolls::default()),
         begun: Cell::new(false),
         next: Cell::new(job.first),

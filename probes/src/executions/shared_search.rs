@@ -2,6 +2,7 @@
 //! the same way.
 
 use crate::state::root::{Portion, Root};
+use crate::steps::record;
 use crate::sys::channel::{self, header};
 use crate::sys::raw;
 use search::Strategy;
@@ -151,7 +152,8 @@ fn receive(root: &Root) -> bool {
     }
     // The rest of the piece stays here; the strategy goes to the root.
     let strategy = std::mem::replace(&mut work.strategy, search::AnyStrategy::nothing());
-    root.strategy.borrow().set_rest(strategy);
+    let common = root.strategy.borrow().continue_with(strategy, record::trail);
+    root.common.set(common);
     root.strategy_replaced();
     // The longest execution of a piece that is dropped is none of the search.
     header.max_steps.store(0, Relaxed);

@@ -238,6 +238,9 @@ pub(crate) struct Root {
     pub(crate) portion: Exclusive<Option<Portion>>,
     /// How many pieces were done before it.
     pub(crate) portions: Cell<u64>,
+    /// At the beginning of a piece, the number of steps at which its first execution may be resumed at
+    /// most.
+    pub(crate) common: Cell<usize>,
     /// How long to wait for input from other processes.
     pub(crate) external_polls: Exclusive<ExternalPolls>,
     /// Whether the strategy has begun the next execution.

@@ -6,6 +6,7 @@ use crate::state::root::root;
 use crate::state::task::Task;
 use crate::steps::objects;
 use crate::sys::channel;
+use search::TrailChoice;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::wire::{
@@ -317,13 +318,25 @@ pub(crate) fn all() -> &'static [Record] {
     unsafe { std::slice::from_raw_parts(POSITION.base.get() as *const Record, POSITION.len.get()) }
 }
 
+/// The schedule of the execution so far, with the digest of the enabled tasks before each step.
+pub(crate) fn trail() -> Vec<TrailChoice> {
+    choices_of(all())
+        .map(|record| match record.operation {
+            RECORD_DATA => TrailChoice::data(record.value as u32, record.object as u32),
+            _ => TrailChoice::step(TaskId(record.task), record.enabled),
+        })
+        .collect()
+}
+
+/// The records that are choices.
+fn choices_of(records: &[Record]) -> impl Iterator<Item = &Record> {
+    let others = [RECORD_ENABLED, RECORD_CALLERS, RECORD_DEADLINE];
+    records.iter().filter(move |record| !others.contains(&record.operation))
+}
+
 /// The schedule of the execution so far.
 pub(crate) fn choices() -> Vec<Choice> {
-    all()
-        .iter()
-        .filter(|record| {
-            !matches!(record.operation, RECORD_ENABLED | RECORD_CALLERS | RECORD_DEADLINE)
-        })
+    choices_of(all())
         .map(|record| match record.operation {
             RECORD_DATA => Choice::Data { taken: record.value as u32, of: record.object as u32 },
             _ => Choice::Task(TaskId(record.task)),

@@ -3,7 +3,7 @@
 //! the end of the prefix.
 
 use crate::explain::visits::{Counting, Visits};
-use crate::prefix::{Position, PrefixCheck, PrefixOutcome};
+use crate::prefix::{Position, PrefixCheck, PrefixOutcome, TrailChoice};
 use crate::spin::timeout_fairness::TimeoutFairness;
 use crate::{
     AnyStrategy, Coverage, Decision, Divergence, GiveUp, Outcome, PrefixReplay, Reduction,
@@ -57,6 +57,19 @@ impl Prefixed {
     /// Replaces the strategy after the prefix.
     pub fn set_rest(&mut self, rest: AnyStrategy) {
         self.rest = rest;
+    }
+
+    /// Replaces the strategy after the prefix by another search of the same program. `trail` returns the
+    /// choices of the last execution. Returns the number of steps at which the next execution may be
+    /// resumed at most, as if both were executions of one search ([`PrefixReplay::adopt`]).
+    pub fn continue_with(
+        &mut self,
+        rest: AnyStrategy,
+        trail: impl FnOnce() -> Vec<TrailChoice>,
+    ) -> usize {
+        let resumable = self.is_resumable();
+        let mut before = std::mem::replace(&mut self.rest, rest);
+        if resumable { self.rest.take_over(&mut before, &trail()) } else { 0 }
     }
 
     /// See [`AnyStrategy::suspend_cache_updates`].
@@ -244,6 +257,10 @@ impl PrefixReplay for Prefixed {
 
     fn common_steps(&self) -> usize {
         if self.is_resumable() { self.rest.common_steps() } else { 0 }
+    }
+
+    fn planned_steps(&self) -> usize {
+        if self.is_resumable() { self.rest.planned_steps() } else { 0 }
     }
 
     fn position(&self) -> Option<Position> {

@@ -250,7 +250,13 @@ impl Frontier {
         let left = self.parts.iter().filter(|part| !part.is_over()).count();
         let mut taken: Vec<(usize, usize, AnyStrategy)> = Vec::new();
         for (part, from) in self.parts.iter_mut().enumerate().filter(|(_, part)| !part.is_over()) {
-            let strategies = from.take((portions / left).max(1)).into_iter().enumerate();
+            let mut strategies = from.take((portions / left).max(1));
+            // A worker that runs pieces of several parts in turn would have nothing in common with the
+            // one before.
+            if left == 1 {
+                from.arrange(&mut strategies);
+            }
+            let strategies = strategies.into_iter().enumerate();
             taken.extend(strategies.map(|(number, strategy)| (number, part, strategy)));
         }
         // Interleaves the parts: the first piece of each part, then the second of each, and so on.

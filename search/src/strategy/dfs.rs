@@ -7,7 +7,7 @@
 //! among workers by giving away the alternatives of one node ([`Dfs::split`]).
 
 use crate::explain::tree::OpenBranches;
-use crate::prefix::{Position, Rebuilds, differs};
+use crate::prefix::{Position, Rebuilds, TrailChoice, differs, steps_in_common};
 use crate::strategy::descriptor::{BoundUnit, Descriptor};
 use crate::{Coverage, Decision, Outcome, PrefixReplay, Reduction, Shareable, Strategy, View};
 use serde::{Deserialize, Serialize};
@@ -154,6 +154,16 @@ impl Dfs {
     /// How often the search discarded a subtree and explored what the program does now.
     pub(crate) fn rebuilds(&self) -> u32 {
         self.rebuilds.count()
+    }
+
+    /// The choices of the path.
+    fn choices(&self) -> impl Iterator<Item = TrailChoice> + '_ {
+        self.path.iter().map(|node| match node {
+            Node::Task { candidates, taken, digest, .. } => {
+                TrailChoice::step(candidates[*taken], *digest)
+            }
+            &Node::Data { taken, of, .. } => TrailChoice::data(taken, of),
+        })
     }
 
     /// Whether the next choice is beyond the repeated prefix.
@@ -421,6 +431,17 @@ impl PrefixReplay for Dfs {
 
     fn common_steps(&self) -> usize {
         self.repeats()
+    }
+
+    fn planned_choices(&self) -> Vec<TrailChoice> {
+        self.choices().collect()
+    }
+
+    fn adopt(&mut self, before: &mut Dfs, trail: &[TrailChoice]) -> usize {
+        match self.measure == before.measure {
+            true => steps_in_common(self.choices(), trail),
+            false => 0,
+        }
     }
 
     fn position(&self) -> Option<Position> {

@@ -27,7 +27,7 @@ mod node;
 mod outgoing;
 mod races;
 
-use crate::prefix::{Position, differs};
+use crate::prefix::{Position, TrailChoice, differs, steps_in_common};
 use crate::reduction::data_choices;
 use crate::reduction::events::{Clock, Event, covers, join};
 use crate::reduction::path_progress::PathProgress;
@@ -109,6 +109,15 @@ impl Dpor {
     /// Whether the program diverged from the path within the trunk.
     pub(crate) fn is_cut_off(&self) -> bool {
         self.path.len() < self.trunk.len()
+    }
+
+    /// The choices of the path.
+    fn choices(&self) -> impl Iterator<Item = TrailChoice> + '_ {
+        self.path.iter().flat_map(|frame| {
+            let step = TrailChoice::step(frame.event.task, frame.digest);
+            let data = frame.data.iter().map(|&(taken, of)| TrailChoice::data(taken, of));
+            std::iter::once(step).chain(data)
+        })
     }
 
     /// Whether an execution was cut or given up, so that its rest was not observed.
@@ -536,6 +545,26 @@ impl PrefixReplay for Dpor {
 
     fn common_steps(&self) -> usize {
         self.progress.common_steps()
+    }
+
+    fn planned_steps(&self) -> usize {
+        self.fresh.min(self.path.len())
+    }
+
+    fn planned_choices(&self) -> Vec<TrailChoice> {
+        self.choices().collect()
+    }
+
+    fn adopt(&mut self, before: &mut Dpor, trail: &[TrailChoice]) -> usize {
+        let order = std::mem::take(&mut before.progress.order);
+        let steps = steps_in_common(self.choices(), trail).min(order.marked().saturating_sub(1));
+        // The next execution finds races with these steps, but does not run them.
+        let tasks: Vec<TaskId> = self.path[..steps].iter().map(|frame| frame.event.task).collect();
+        for (frame, clock) in self.path.iter_mut().zip(order.clocks_after(&tasks)) {
+            frame.clock = clock;
+        }
+        self.progress.adopt(order, steps);
+        steps
     }
 
     fn position(&self) -> Option<Position> {

@@ -1,6 +1,6 @@
 //! The interface between a strategy and the code that drives it.
 
-use crate::prefix::Position;
+use crate::prefix::{Position, TrailChoice};
 use crate::reduction::pending::PendingOperation;
 use crate::strategy::view::View;
 use serde::{Deserialize, Serialize};
@@ -124,6 +124,27 @@ pub trait PrefixReplay {
     /// if that was an execution of the same strategy that repeated its prefix. The last of these steps
     /// may have another data choice.
     fn common_steps(&self) -> usize {
+        0
+    }
+
+    /// The number of first steps of the execution that was begun that are determined: later executions
+    /// are likely to share them. At least [`PrefixReplay::common_steps`].
+    fn planned_steps(&self) -> usize {
+        self.common_steps()
+    }
+
+    /// The choices of the path that the next execution follows first, if there is one.
+    fn planned_choices(&self) -> Vec<TrailChoice> {
+        Vec::new()
+    }
+
+    /// Takes over from `before`, another search of the same program, what it knows about the last
+    /// execution, whose choices are `trail`. Returns the number of steps at which the next execution may
+    /// be resumed at most, as if both were executions of this search. Called before `begin`.
+    fn adopt(&mut self, _before: &mut Self, _trail: &[TrailChoice]) -> usize
+    where
+        Self: Sized,
+    {
         0
     }
 
@@ -256,6 +277,14 @@ macro_rules! forward_strategy {
 
             fn common_steps(&self) -> usize {
                 $to!(self.common_steps())
+            }
+
+            fn planned_steps(&self) -> usize {
+                $to!(self.planned_steps())
+            }
+
+            fn planned_choices(&self) -> Vec<$crate::TrailChoice> {
+                $to!(self.planned_choices())
             }
 
             fn position(&self) -> Option<$crate::Position> {

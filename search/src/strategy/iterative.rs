@@ -18,6 +18,7 @@
 //!   the level.
 
 use crate::prefix::Position;
+use crate::prefix::TrailChoice;
 use crate::reduction::events::{Map, Order, mix};
 use crate::strategy::descriptor::{BoundUnit, Descriptor};
 use crate::strategy::dfs::{Dfs, Measure};
@@ -146,6 +147,10 @@ pub struct Level {
     steps: usize,
     #[serde(skip)]
     order: Order,
+    /// The number of first steps of the next execution that `order` contains, if it is that of another
+    /// search's execution.
+    #[serde(skip)]
+    adopted: Option<usize>,
     #[serde(with = "stored_cache")]
     cache: Cache,
 }
@@ -188,6 +193,7 @@ impl Level {
             redundant: false,
             steps: 0,
             order: Order::default(),
+            adopted: None,
             cache: Cache::default(),
         }
     }
@@ -233,7 +239,9 @@ impl Level {
         self.redundant = false;
         self.steps = 0;
         if self.measure == Measure::Preemptions {
-            self.order.rewind(self.dfs.repeats());
+            let repeats = self.dfs.repeats();
+            let same = self.adopted.take().map_or(repeats, |adopted| adopted.min(repeats));
+            self.order.rewind(same);
         }
     }
 
@@ -329,6 +337,26 @@ impl PrefixReplay for Level {
     fn common_steps(&self) -> usize {
         let common = self.dfs.common_steps();
         if self.needs_pending() { common.min(self.order.retained()) } else { common }
+    }
+
+    fn planned_steps(&self) -> usize {
+        self.dfs.planned_steps()
+    }
+
+    fn planned_choices(&self) -> Vec<TrailChoice> {
+        self.dfs.planned_choices()
+    }
+
+    fn adopt(&mut self, before: &mut Level, trail: &[TrailChoice]) -> usize {
+        let order = std::mem::take(&mut before.order);
+        let steps = self.dfs.adopt(&mut before.dfs, trail);
+        if !self.needs_pending() {
+            return steps;
+        }
+        let steps = steps.min(order.marked().saturating_sub(1));
+        self.order = order;
+        self.adopted = Some(steps);
+        steps
     }
 
     fn position(&self) -> Option<Position> {

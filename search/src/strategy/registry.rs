@@ -17,6 +17,7 @@
 //! [`AnyStrategy`] is an enum and not a trait object, because the runtime keeps its strategy in
 //! memory that several processes map: a pointer to code would be valid in one of them only.
 
+use crate::prefix::TrailChoice;
 use crate::reduction::pending::PendingOperation;
 use crate::strategy::auto::{self, Auto};
 use crate::strategy::bounded_dpor::BoundedDpor;
@@ -113,6 +114,20 @@ macro_rules! registry {
                         strategy.merge(other);
                     })*
                     _ => {}
+                }
+            }
+
+            /// See [`PrefixReplay::adopt`]. Searches of different kinds have nothing in common.
+            pub(crate) fn take_over(
+                &mut self,
+                before: &mut AnyStrategy,
+                trail: &[TrailChoice],
+            ) -> usize {
+                match (self, before) {
+                    $((AnyStrategy::$variant(strategy), AnyStrategy::$variant(before)) => {
+                        strategy.adopt(before, trail)
+                    })*
+                    _ => 0,
                 }
             }
 

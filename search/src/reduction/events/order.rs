@@ -148,6 +148,25 @@ impl Order {
         step
     }
 
+    /// The number of steps of the last execution to the state before which [`Order::rewind`] can return.
+    #[must_use]
+    pub fn marked(&self) -> usize {
+        self.journal.marks.len()
+    }
+
+    /// The clocks after the first steps, each of which is a step of one of the tasks. The state before the
+    /// step that follows them must have been marked.
+    #[must_use]
+    pub fn clocks_after(&self, tasks: &[TaskId]) -> Vec<Clock> {
+        let mut order = self.clone();
+        let mut clocks = vec![Clock::new(); tasks.len()];
+        for (at, &task) in tasks.iter().enumerate().rev() {
+            order.rewind(at + 1);
+            clocks[at].extend_from_slice(order.clock(task));
+        }
+        clocks
+    }
+
     /// The number of steps that the last rewind retained.
     #[must_use]
     pub fn retained(&self) -> usize {

@@ -1,7 +1,9 @@
 use super::*;
-use crate::prefix::Prefixed;
+use crate::prefix::{Prefixed, TrailChoice, steps_in_common};
+use crate::simulation::generated::Generated;
 use crate::simulation::{Program, Run, programs, run};
-use std::collections::BTreeSet;
+use crate::{Decision, Outcome, PendingOperation, PrefixReplay, View};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The results of a complete search.
 struct SearchSummary {
@@ -357,4 +359,130 @@ fn every_strategy_continues_the_same_after_it_was_stored() {
         }
     }
     assert!(failed.is_empty(), "name, program, first that differs, executions: {failed:?}");
+}
+
+/// Records the choices of the last execution.
+struct Recorded {
+    search: Prefixed,
+    trail: Vec<TrailChoice>,
+}
+
+impl Strategy for Recorded {
+    fn begin(&mut self, number: u64) -> bool {
+        let begins = self.search.begin(number);
+        if begins {
+            self.trail.clear();
+        }
+        begins
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Decision {
+        let decision = self.search.choose(view);
+        if let Decision::Task(task) = decision {
+            self.trail.push(TrailChoice::step(task, view.digest));
+        }
+        decision
+    }
+
+    fn choose_data(&mut self, of: u32) -> u32 {
+        let taken = self.search.choose_data(of);
+        self.trail.push(TrailChoice::data(taken, of));
+        taken
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        self.search.end(outcome);
+    }
+}
+
+impl PrefixReplay for Recorded {}
+
+impl Reduction for Recorded {
+    fn needs_pending(&self) -> bool {
+        self.search.needs_pending()
+    }
+
+    fn needs_pending_now(&self) -> bool {
+        self.search.needs_pending_now()
+    }
+
+    fn pending_at_end(&mut self, tasks: &[PendingOperation]) {
+        self.search.pending_at_end(tasks);
+    }
+}
+
+/// A search in one process, in which a piece of work takes over from the one before it what both have in
+/// common if it `adopts`. Returns its classes with the number of executions of each, the number of all
+/// executions with its coverage, and the number of steps that were taken over.
+fn classes_in_pieces(
+    program: &Program,
+    plan: Plan,
+    adopts: bool,
+) -> (BTreeMap<u64, u64>, (u64, Coverage), usize) {
+    let portions = PortionSizes { pieces: 8, first: 5, most: 12 };
+    let mut frontier = Frontier::in_portions(plan, portions);
+    let search = Prefixed::new(Vec::new(), AnyStrategy::nothing());
+    let mut last = Recorded { search, trail: Vec::new() };
+    let (mut classes, mut adopted) = (BTreeMap::new(), 0);
+    loop {
+        let round = frontier.round(3_000 - frontier.runs());
+        if round.is_empty() {
+            return (classes, (frontier.runs(), frontier.coverage()), adopted);
+        }
+        let mut settled = Vec::new();
+        for mut piece in round {
+            let strategy = std::mem::replace(&mut piece.strategy, AnyStrategy::nothing());
+            let before = last.trail.clone();
+            let mut common = 0;
+            match adopts {
+                true => common = last.search.continue_with(strategy, || before.clone()),
+                false => last.search.set_rest(strategy),
+            }
+            let (mut executions, mut redundant, mut own) = (0, 0, Vec::new());
+            let exhausted = loop {
+                if executions >= piece.budget {
+                    break false;
+                }
+                if !last.begin(piece.first + executions) {
+                    break true;
+                }
+                common = common.min(last.search.common_steps());
+                let given_up = run(program, &mut last).ending.is_err();
+                let steps = steps_in_common(last.trail.iter().copied(), &before);
+                assert!(executions > 0 || steps >= common, "{steps} of {common} steps are common");
+                adopted += std::mem::take(&mut common);
+                redundant += u64::from(given_up);
+                executions += 1;
+                let class = last.search.equivalence_class().filter(|_| !given_up);
+                own.extend(class);
+            };
+            own.iter().for_each(|&class| *classes.entry(class).or_default() += 1);
+            let work = piece.with(last.search.rest().clone());
+            settled.push(WorkResult { work, executions, redundant, exhausted, classes: own });
+        }
+        frontier.settle(settled);
+    }
+}
+
+/// What a process knows about the steps that a piece of work has in common with the one before does not
+/// change what the search runs.
+#[test]
+fn pieces_that_continue_where_others_ended_run_the_same_executions() {
+    let mut adopted = [0; 3];
+    for seed in 0..400 {
+        let program = Generated::new(9, seed).program;
+        let plans = [
+            Plan::bounded("dpor", None),
+            Plan::bounded("icb", Some(2)),
+            Plan::bounded("dfs", None),
+        ];
+        for (plan, adopted) in plans.into_iter().zip(&mut adopted) {
+            let whole = classes_in_pieces(&program, plan.clone(), false);
+            let continued = classes_in_pieces(&program, plan.clone(), true);
+            assert_eq!((&whole.0, whole.1), (&continued.0, continued.1), "{plan:?} of {seed}");
+            assert_eq!(whole.2, 0);
+            *adopted += continued.2;
+        }
+    }
+    assert!(adopted.iter().all(|&steps| steps > 1_000), "{adopted:?} steps were taken over");
 }
