@@ -3,6 +3,7 @@
 //! Each call is made in its form that does not wait. Only the kernel knows what is in a queue, which
 //! other processes may use, so the scheduler asks it whether the call could continue.
 
+use crate::instrument::binary::open_files;
 use crate::kernel::children;
 use crate::kernel::descriptor_kind::may_wait;
 use crate::kernel::park::{Blocking, NO_DESCRIPTOR, has_stepped};
@@ -235,6 +236,9 @@ pub(crate) fn queue_call(number: i64, args: [u64; 6], site: u64) -> i64 {
         }
         if let Err(result) = blocking.wait() {
             return if result == AGAIN { -i64::from(libc::ETIMEDOUT) } else { result };
+        }
+        if limit == 0 {
+            open_files::changes_again(descriptor, site);
         }
     }
 }
