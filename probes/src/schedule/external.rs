@@ -6,7 +6,7 @@ use crate::state::upcalls;
 use crate::state::world::world;
 use crate::sys::channel::header;
 use crate::sys::raw;
-use search::PrefixReplay;
+use search::{AnyStrategy, PrefixReplay};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Runs `point`, in which the task waits for something that another process may provide.
@@ -52,6 +52,14 @@ fn most_in_vain() -> u64 {
     if first_wait().is_none() { 1 } else { 2 }
 }
 
+/// Whether a recorded execution is repeated that ended here, although it waited, in waits for what only this
+/// process uses.
+fn repeats_end() -> bool {
+    let strategy = root().strategy.borrow();
+    matches!(strategy.rest(), AnyStrategy::Follow(follow) if follow.is_over())
+        && first_wait().is_none()
+}
+
 /// Whether to determine the enabled tasks again after a pause. That is so if a task waits for
 /// another process, and either no task is enabled or the enabled tasks differ from those that the
 /// strategy expects here: the other process may only be slower this time. (No strategy observes
@@ -78,7 +86,7 @@ pub(crate) fn may_change(count: usize, digest: u32) -> bool {
     let mut polls = root.external_polls.borrow();
     let is_over = match count {
         // Forks of this process count, too.
-        0 if polls.count == 0 => in_vain.load(Relaxed) >= most_in_vain(),
+        0 if polls.count == 0 => in_vain.load(Relaxed) >= most_in_vain() || repeats_end(),
         0 => false,
         _ => polls.timeouts >= MOST_TIMEOUTS,
     };
