@@ -1,4 +1,4 @@
-// Main removes the name of a pipe, in some schedules while a thread waits for a writer: nobody opens it.
+// Main removes the name of a pipe, in some schedules while a thread waits for a writer: no other thread opens it.
 #include <assert.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// A thread sends one message more than a POSIX queue takes, which only this program has and nobody receives from.
+// A thread sends one message more than a POSIX queue takes, which only this program has and no thread receives from.
 #include <assert.h>
 #include <fcntl.h>
 #include <mqueue.h>
