@@ -3,7 +3,6 @@
 //! Each call is made in its form that does not wait. Only the kernel knows what is in a queue, which
 //! other processes may use, so the scheduler asks it whether the call could continue.
 
-use crate::instrument::binary::open_files;
 use crate::kernel::children;
 use crate::kernel::descriptor_kind::may_wait;
 use crate::kernel::park::{Blocking, NO_DESCRIPTOR, has_stepped};
@@ -224,7 +223,7 @@ pub(crate) fn queue_call(number: i64, args: [u64; 6], site: u64) -> i64 {
     let past = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let mut now = args;
     now[4] = &raw const past as u64;
-    let mut blocking = Blocking::new(descriptor, events, site);
+    let mut blocking = Blocking::new(descriptor, events, site).in_one_step();
     if limit != 0 {
         blocking = blocking.until_time(libc::CLOCK_REALTIME, limit);
     }
@@ -236,9 +235,6 @@ pub(crate) fn queue_call(number: i64, args: [u64; 6], site: u64) -> i64 {
         }
         if let Err(result) = blocking.wait() {
             return if result == AGAIN { -i64::from(libc::ETIMEDOUT) } else { result };
-        }
-        if limit == 0 {
-            open_files::changes_again(descriptor, site);
         }
     }
 }

@@ -111,16 +111,6 @@ pub(crate) fn looks_again(descriptor: u64, len: u64, site: u64) {
     }
 }
 
-/// A call that had to wait and changes the whole open file is made again: what it finds is a matter of order.
-pub(crate) fn changes_again(descriptor: u64, site: u64) {
-    if is_in_company()
-        && let Some(State::Whole(address)) = state(descriptor)
-    {
-        settle_write();
-        visit(Access { address, size: 8, writes: true, atomic: true, proven: false, site });
-    }
-}
-
 /// The words that a write of `len` bytes accesses: one that waits for room writes all in any case.
 pub(super) fn each_given(descriptor: u64, len: u64, each: &mut dyn FnMut(u64, u64)) {
     let found = state(descriptor);
