@@ -94,7 +94,7 @@ fn has_writer(descriptor: u64) -> bool {
 
 /// A writing end that a task waits to open, on its stack.
 struct Opening {
-    /// The pipe, by a descriptor that the program does not know: the wait goes on if the name is removed.
+    /// The pipe, by a descriptor that the program does not know: the wait continues if the name is removed.
     pipe: Held,
     /// The flags of the program's call, and the one that lets it return at once.
     flags: i32,
