@@ -322,6 +322,8 @@ pub struct Header {
     pub switches: AtomicU64,
     /// Counts scheduling points in all executions, so that a watchdog sees progress.
     pub heartbeat: AtomicU64,
+    /// How often all tasks waited for another process for as long as that may take.
+    pub waits_in_vain: AtomicU64,
     /// Distinct call sites of modelled functions.
     pub api_sites: AtomicU64,
     /// Executions of the learning phase.

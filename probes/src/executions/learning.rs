@@ -167,8 +167,8 @@ impl Root {
         number >= FIRST && number.is_power_of_two() && number.trailing_zeros().is_multiple_of(2)
     }
 
-    /// A round of learning ended. `spun`: a task spun without end, so that the next round would,
-    /// too.
+    /// A round of learning ended. `spun`: a task spun without end, or all waited for another process
+    /// in vain, so that the next round would, too.
     pub(crate) fn settle_learning(&self, steps: u64, spun: bool) {
         self.strategy.borrow().end(Outcome::Passed);
         self.beats.set(self.beats.get() + steps + 1);

@@ -10,6 +10,7 @@ use crate::instrument::binary::open_files;
 use crate::instrument::monitoring;
 use crate::kernel::children;
 use crate::kernel::left_files;
+use crate::kernel::own_names;
 use crate::kernel::panic_stack;
 use crate::kernel::pass;
 use crate::kernel::socket_limits;
@@ -340,6 +341,7 @@ pub(crate) fn begin_execution() {
     left_files::begin();
     socket_limits::begin();
     system_v::begin();
+    own_names::begin();
 }
 
 /// Reports to the watchdog which process runs the execution.
@@ -372,7 +374,8 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
     header.compiled_sites.store(root.compiled.len(), Relaxed);
     if root.is_learning() {
         root.begun.set(false);
-        let spun = matches!(&end, End::Failed(found) if found.kind == traces::FailureKind::Spin);
+        let spun = matches!(&end, End::Failed(found) if found.kind == traces::FailureKind::Spin)
+            || header.waits_in_vain.load(Relaxed) > 0;
         if let End::Failed(found) = end
             && outcome::counts(found.kind)
             // After its read sites are learned, the spin loop may yield, and then is no failure.

@@ -9,7 +9,7 @@ use crate::kernel::park::{Blocking, NO_DESCRIPTOR, has_stepped};
 use crate::kernel::pass::{pass, pass_as};
 use crate::kernel::system_v;
 use crate::state::clock;
-use crate::state::open_words::{SEMAPHORE_SETS, WordSet};
+use crate::state::open_words::{MESSAGE_QUEUES, SEMAPHORE_SETS, WordSet};
 use crate::state::task::ExternalWait;
 use crate::steps::record;
 use crate::sys::raw;
@@ -78,7 +78,8 @@ pub(crate) fn message(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
     let mut now = args;
     now[flags] |= libc::IPC_NOWAIT as u64;
-    let blocking = Blocking::new(NO_DESCRIPTOR, 0, site);
+    let blocking =
+        Blocking::new(NO_DESCRIPTOR, 0, site).changing(WordSet::of(MESSAGE_QUEUES)).in_one_step();
     until_done(Call { number, args }, now, refused, check, blocking)
 }
 
@@ -155,7 +156,8 @@ pub(crate) fn semaphore(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
     (now[1], now[3]) = (own.as_ptr() as u64, 0);
     let call = Call { number, args };
-    let mut blocking = Blocking::new(NO_DESCRIPTOR, 0, site).changing(WordSet::of(SEMAPHORE_SETS));
+    let mut blocking =
+        Blocking::new(NO_DESCRIPTOR, 0, site).changing(WordSet::of(SEMAPHORE_SETS)).in_one_step();
     if limit != 0 {
         blocking = blocking.until(clock::nanoseconds(limit));
     }
@@ -223,7 +225,7 @@ pub(crate) fn queue_call(number: i64, args: [u64; 6], site: u64) -> i64 {
     let past = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     let mut now = args;
     now[4] = &raw const past as u64;
-    let mut blocking = Blocking::new(descriptor, events, site);
+    let mut blocking = Blocking::new(descriptor, events, site).in_one_step();
     if limit != 0 {
         blocking = blocking.until_time(libc::CLOCK_REALTIME, limit);
     }

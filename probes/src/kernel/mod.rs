@@ -20,6 +20,7 @@ pub(crate) mod messages;
 pub(crate) mod opening;
 pub(crate) mod output;
 pub(crate) mod outside;
+pub(crate) mod own_names;
 pub(crate) mod panic_stack;
 pub(crate) mod park;
 pub(crate) mod pass;

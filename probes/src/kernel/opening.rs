@@ -1,7 +1,8 @@
 //! Calls that wait for the other side: opening a pipe with a name, and `connect`.
 
-use crate::kernel::descriptor_kind::{Kind, kind, option};
-use crate::kernel::park::{Blocking, NO_DESCRIPTOR};
+use crate::kernel::descriptor_kind::{Kind, kind, option, own_path};
+use crate::kernel::own_names;
+use crate::kernel::park::{Blocking, Held, NO_DESCRIPTOR};
 use crate::kernel::pass::{pass, pass_as};
 use crate::kernel::socket_limits::may_wait_for;
 use crate::state::open_words::WordSet;
@@ -57,7 +58,10 @@ fn open_to_read(number: i64, args: [u64; 6], now: [u64; 6], site: u64) -> i64 {
     }
     let call = Blocking::new(descriptor as u64, libc::POLLIN, site);
     while !has_writer(descriptor as u64) {
-        if let Err(result) = call.wait_for(&ExternalWait::new(has_writer, descriptor as u64)) {
+        let wait = ExternalWait::new(has_writer, descriptor as u64)
+            .private_if(own_names::is_private)
+            .own_if(own_names::is_unshared);
+        if let Err(result) = call.wait_for(&wait) {
             pass(libc::SYS_close, [descriptor as u64, 0, 0, 0, 0, 0]);
             return result;
         }
@@ -90,8 +94,10 @@ fn has_writer(descriptor: u64) -> bool {
 
 /// A writing end that a task waits to open, on its stack.
 struct Opening {
-    number: i64,
-    now: [u64; 6],
+    /// The pipe, by a descriptor that the program does not know: the wait continues if the name is removed.
+    pipe: Held,
+    /// The flags of the program's call, and the one that lets it return at once.
+    flags: i32,
     /// The kernel's last answer.
     answer: Cell<i64>,
 }
@@ -103,24 +109,53 @@ impl Opening {
     /// task runs only later.
     fn attempt(&self) -> bool {
         if self.answer.get() == NO_READER {
-            // SAFETY: the program's own call, in the form that does not wait.
-            self.answer.set(unsafe { raw::syscall(self.number, self.now) });
+            let path = own_path(b"/proc/self/fd/", self.pipe.descriptor() as u64);
+            // SAFETY: the path ends with a zero byte.
+            let open = || unsafe { raw::call!(libc::SYS_open, path.as_ptr(), self.flags, 0) };
+            self.answer.set(open());
         }
         self.answer.get() != NO_READER
     }
 }
 
-fn has_reader(opening: u64) -> bool {
-    // SAFETY: the address is that of an `Opening` on the stack of a task that is parked in
-    // `open_to_write`.
-    unsafe { (*(opening as *const Opening)).attempt() }
+/// The opening at this address, of a task that is parked in `open_to_write`, on whose stack it is.
+fn opening<'o>(address: u64) -> &'o Opening {
+    // SAFETY: the scheduler passes the address of a parked task's opening.
+    unsafe { &*(address as *const Opening) }
+}
+
+/// A descriptor of the pipe that an [`Opening`] is for.
+fn pipe_of(address: u64) -> u64 {
+    opening(address).pipe.descriptor() as u64
 }
 
 fn open_to_write(number: i64, args: [u64; 6], now: [u64; 6], site: u64) -> i64 {
-    let opening = Opening { number, now, answer: Cell::new(NO_READER) };
+    // SAFETY: the program's own call, in the form that does not wait.
+    let open = |how: [u64; 6]| unsafe { raw::syscall(number, how) };
+    let first = pass_as(number, args, || open(now));
+    if first != NO_READER {
+        return first;
+    }
+    let (mut only, flags) = (now, if number == libc::SYS_open { 1 } else { 2 });
+    only[flags] = (libc::O_PATH | libc::O_CLOEXEC) as u64;
+    let found = open(only);
+    if found < 0 {
+        return found;
+    }
+    let pipe = Held::new(found as u64);
+    // SAFETY: passes no pointer; the program does not know the descriptor.
+    unsafe { raw::call!(libc::SYS_close, found) };
+    // The name was followed, and found something.
+    let flags = now[flags] as i32 & !(libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW);
+    let opening = Opening { pipe, flags, answer: Cell::new(NO_READER) };
     let call = Blocking::new(NO_DESCRIPTOR, libc::POLLOUT, site);
     while !opening.attempt() {
-        let wait = ExternalWait::new(has_reader, &raw const opening as u64);
+        let wait = ExternalWait::new(
+            |address| self::opening(address).attempt(),
+            &raw const opening as u64,
+        )
+        .private_if(|address| own_names::is_private(pipe_of(address)))
+        .own_if(|address| own_names::is_unshared(pipe_of(address)));
         if let Err(result) = call.wait_for(&wait) {
             if let descriptor @ 0.. = opening.answer.get() {
                 // SAFETY: passes no pointer; the program does not know the descriptor.

@@ -45,6 +45,22 @@ fn park(wait: &ExternalWait, object: u64, interrupts: Interrupted, site: u64) ->
     }
 }
 
+/// The same, where the call changes what these words represent in the same step.
+fn park_to_change(
+    words: WordSet,
+    wait: &ExternalWait,
+    object: u64,
+    interrupts: Interrupted,
+    site: u64,
+) -> Ended {
+    let task = world().task();
+    task.open_files.set(Some(Awaited::change(words)));
+    task.limited_wait.set(wait.address());
+    let ended = park(wait, object, interrupts, site);
+    task.open_files.set(None);
+    ended
+}
+
 /// The same, until this time of the monotonic clock at most. The words are those of what the call changes
 /// after the wait.
 fn park_until(
@@ -107,6 +123,8 @@ pub(crate) struct Blocking {
     retried: Cell<bool>,
     /// The words of what the call changes, beside the descriptor's.
     further: WordSet,
+    /// Whether the step that ends the wait also makes the call.
+    changes: bool,
     site: u64,
 }
 
@@ -121,6 +139,7 @@ impl Blocking {
             limit: Cell::new(0),
             retried: Cell::new(false),
             further: WordSet::NONE,
+            changes: false,
             site,
         }
     }
@@ -134,6 +153,11 @@ impl Blocking {
     /// The same, where the call also changes what these words represent.
     pub(crate) fn changing(self, words: WordSet) -> Blocking {
         Blocking { further: words, ..self }
+    }
+
+    /// The same, where the step that ends the wait also makes the call.
+    pub(crate) fn in_one_step(self) -> Blocking {
+        Blocking { changes: true, ..self }
     }
 
     /// The same, for at most this long.
@@ -204,6 +228,9 @@ impl Blocking {
         }
         let ended = match self.until.get() {
             Some(until) => park_until(until, self.words(), wait, (object, interrupts, self.site)),
+            None if self.changes => {
+                park_to_change(self.words(), wait, object, interrupts, self.site)
+            }
             None => park(wait, object, interrupts, self.site),
         };
         let error = match ended {

@@ -6,6 +6,7 @@ use crate::instrument::monitoring;
 use crate::kernel::captured_output;
 use crate::kernel::changed_files;
 use crate::kernel::left_files;
+use crate::kernel::own_names;
 use crate::kernel::random;
 use crate::kernel::system_v;
 use crate::memory::shared_views::{self, Change};
@@ -252,6 +253,7 @@ pub(crate) fn pass_as(number: i64, args: [u64; 6], mut call: impl FnMut() -> i64
         monitoring::note_call(number, args);
     }
     changed_files::before(number, args);
+    let makes_queue = own_names::makes_queue(number, args);
     let left = left_files::before(number, args);
     LAST.0.set(number);
     let watched = stops::watched();
@@ -268,6 +270,7 @@ pub(crate) fn pass_as(number: i64, args: [u64; 6], mut call: impl FnMut() -> i64
     }
     if answer >= 0 {
         system_v::note(number, args, answer);
+        own_names::note(number, args, answer, makes_queue);
         match shared_views::note(number, args, answer as u64) {
             Change::None => {}
             Change::Changed => access::views_changed(),

@@ -1,5 +1,6 @@
 //! Asks the kernel which descriptors are ready, without waiting.
 
+use crate::kernel::own_names;
 use crate::kernel::private;
 use crate::kernel::signal_descriptor;
 use crate::kernel::timer::descriptor;
@@ -30,7 +31,9 @@ impl Poll {
 
     /// The wait until it is ready.
     pub(crate) fn wait(&self) -> ExternalWait {
-        ExternalWait::new(ready, std::ptr::from_ref(self) as u64).private_if(is_private)
+        ExternalWait::new(ready, std::ptr::from_ref(self) as u64)
+            .private_if(is_private)
+            .own_if(is_own)
     }
 }
 
@@ -104,12 +107,22 @@ fn ready(poll: u64) -> bool {
     unsafe { (*(poll as *const Poll)).is_ready() }
 }
 
-/// Whether only this process can make the descriptors of the poll at this address ready.
-fn is_private(poll: u64) -> bool {
+/// The descriptors of the poll at this address.
+fn polled<'p>(poll: u64) -> &'p [libc::pollfd] {
     // SAFETY: as in `ready`; the poll read the array.
-    let polled = unsafe {
+    unsafe {
         let poll = &*(poll as *const Poll);
         std::slice::from_raw_parts(poll.descriptors as *const libc::pollfd, poll.count as usize)
-    };
-    polled.iter().all(|one| one.fd < 0 || private::is_private(one.fd as u64))
+    }
+}
+
+/// Whether only this process can make the descriptors of the poll at this address ready.
+fn is_private(poll: u64) -> bool {
+    polled(poll).iter().all(|one| one.fd < 0 || private::is_private(one.fd as u64))
+}
+
+/// Whether only this process uses them, though another one could open them by name.
+fn is_own(poll: u64) -> bool {
+    let is_own = |descriptor| private::is_private(descriptor) || own_names::is_unshared(descriptor);
+    polled(poll).iter().all(|one| one.fd < 0 || is_own(one.fd as u64))
 }

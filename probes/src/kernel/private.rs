@@ -3,6 +3,7 @@
 
 use crate::kernel::children;
 use crate::kernel::descriptor_kind::{Kind, describe, inode, kind, option, own_path};
+use crate::kernel::own_names;
 use crate::state::start;
 use crate::sys::raw;
 
@@ -23,7 +24,7 @@ pub(crate) fn is_private(descriptor: u64) -> bool {
         _ if target.starts_with(b"socket:") => is_connected_here(descriptor),
         b"anon_inode:[eventfd]" | b"anon_inode:[timerfd]" => true,
         b"anon_inode:[eventpoll]" => watches_private(descriptor),
-        _ => false,
+        _ => own_names::is_private(descriptor),
     }
 }
 

@@ -362,6 +362,9 @@ pub(crate) fn receive(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
     let whole = whole && kind(args[0]) == Kind::Stream;
     let mut call = Blocking::new(args[0], libc::POLLIN, site).limited_by(libc::SO_RCVTIMEO);
+    if kind(args[0]) == Kind::Other {
+        call = call.in_one_step();
+    }
     loop {
         if !is_readable(args[0]) {
             if let Err(result) = call.wait() {

@@ -6,7 +6,7 @@ use crate::state::upcalls;
 use crate::state::world::world;
 use crate::sys::channel::header;
 use crate::sys::raw;
-use search::PrefixReplay;
+use search::{AnyStrategy, PrefixReplay};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Runs `point`, in which the task waits for something that another process may provide.
@@ -25,6 +25,13 @@ pub(crate) fn is_outside(task: &Task) -> bool {
     matches!(task.gate(), Gate::Ready(wait) | Gate::FileFree(wait) if !unsafe { ExternalWait::is_private(wait) })
 }
 
+/// Whether a task waits for something that only this process uses, though another one could open it by its
+/// name.
+fn is_for_own(number: u16) -> bool {
+    // SAFETY: as in `is_outside`.
+    matches!(world().tasks[usize::from(number)].gate(), Gate::Ready(wait) if unsafe { ExternalWait::is_own(wait) })
+}
+
 /// Whether another process may end the wait of a task.
 fn may_end(number: u16) -> bool {
     upcalls::get().waits_outside(number)
@@ -39,6 +46,19 @@ const PAUSE: libc::timespec =
 const MOST_POLLS: u32 = 500;
 /// After this many waits in vain, the runtime no longer waits: the program behaves that way.
 const MOST_TIMEOUTS: u32 = 8;
+
+/// The same, where no task is enabled: one wait is enough if all are for what only this process uses.
+fn most_in_vain() -> u64 {
+    if first_wait().is_none() { 1 } else { 2 }
+}
+
+/// Whether a recorded execution is repeated that ended here, although it waited, in waits for what only this
+/// process uses.
+fn repeats_end() -> bool {
+    let strategy = root().strategy.borrow();
+    matches!(strategy.rest(), AnyStrategy::Follow(follow) if follow.is_over())
+        && first_wait().is_none()
+}
 
 /// Whether to determine the enabled tasks again after a pause. That is so if a task waits for
 /// another process, and either no task is enabled or the enabled tasks differ from those that the
@@ -62,9 +82,20 @@ pub(crate) fn may_change(count: usize, digest: u32) -> bool {
         0 => root.outside_limit.div_ceil(PAUSE_MILLISECONDS),
         _ => MOST_POLLS,
     };
+    let in_vain = &header().waits_in_vain;
     let mut polls = root.external_polls.borrow();
-    if polls.timeouts >= MOST_TIMEOUTS || polls.count >= most {
-        polls.timeouts += u32::from(polls.count >= most);
+    let is_over = match count {
+        // Forks of this process count, too.
+        0 if polls.count == 0 => in_vain.load(Relaxed) >= most_in_vain() || repeats_end(),
+        0 => false,
+        _ => polls.timeouts >= MOST_TIMEOUTS,
+    };
+    if is_over || polls.count >= most {
+        if polls.count >= most && count == 0 {
+            in_vain.fetch_add(1, Relaxed);
+        } else if polls.count >= most {
+            polls.timeouts += 1;
+        }
         polls.count = 0;
         return false;
     }
@@ -81,9 +112,10 @@ pub(crate) fn may_change(count: usize, digest: u32) -> bool {
     true
 }
 
-/// The first task that waits for another process, and what it waits for.
+/// The first task that waits for another process, and what it waits for. A wait for what only this process
+/// uses is none.
 pub(crate) fn first_wait() -> Option<(u16, String)> {
-    let task = world().alive().find(|&number| may_end(number))?;
+    let task = world().alive().find(|&number| may_end(number) && !is_for_own(number))?;
     Some((task, upcalls::get().outside_wait(task)))
 }
 

@@ -78,18 +78,35 @@ pub(crate) struct ExternalWait {
     check: fn(u64) -> bool,
     /// Whether only this process can end the wait.
     is_private: fn(u64) -> bool,
+    /// Whether only this process uses what is waited for, though another one could open it by its name.
+    is_own: fn(u64) -> bool,
     described: u64,
 }
 
 impl ExternalWait {
     /// The scheduler calls `check` with the address `described` for as long as the task is parked.
     pub(crate) fn new(check: fn(u64) -> bool, described: u64) -> ExternalWait {
-        ExternalWait { check, is_private: |_| false, described }
+        ExternalWait { check, is_private: |_| false, is_own: |_| false, described }
     }
 
     /// The same, where `is_private` says whether only this process can end the wait.
     pub(crate) fn private_if(self, is_private: fn(u64) -> bool) -> ExternalWait {
         ExternalWait { is_private, ..self }
+    }
+
+    /// The same, where `is_own` says whether only this process uses what is waited for at present.
+    pub(crate) fn own_if(self, is_own: fn(u64) -> bool) -> ExternalWait {
+        ExternalWait { is_own, ..self }
+    }
+
+    /// Whether only this process uses what the wait at this address is for.
+    ///
+    /// # Safety
+    /// The address is that of an [`ExternalWait`].
+    pub(crate) unsafe fn is_own(address: u64) -> bool {
+        // SAFETY: the caller's promise.
+        let wait = unsafe { *(address as *const ExternalWait) };
+        (wait.is_own)(wait.described)
     }
 
     /// Whether only this process can end the wait at this address.

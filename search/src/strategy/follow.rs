@@ -56,6 +56,12 @@ impl Follow {
         Follow { choices, expected, next: 0, pending: None }
     }
 
+    /// Whether the execution has repeated every step of a recording, and has not left it.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.pending.is_none() && !self.expected.is_empty() && self.next >= self.expected.len()
+    }
+
     /// The divergence of an execution that ended after `steps` steps, before the recording did, or
     /// made a wrong data choice in its last step. [`Strategy::choose`] is not called again after
     /// that, so it cannot report these.

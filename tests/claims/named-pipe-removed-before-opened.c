@@ -1,0 +1,23 @@
+// Main removes the name of a pipe, in some schedules while a thread waits for the other end: no other thread opens it.
+#include <assert.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+static char name[64];
+static void *writer(void *u) {
+    int end = open(name, O_WRONLY);
+    assert(end < 0);
+    return u;
+}
+int main(void) {
+    snprintf(name, sizeof name, "/tmp/claim-removed-%d", getpid());
+    unlink(name);
+    assert(!mkfifo(name, 0600));
+    pthread_t a;
+    pthread_create(&a, 0, writer, 0);
+    unlink(name);
+    pthread_join(a, 0);
+    return 0;
+}
