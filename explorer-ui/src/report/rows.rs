@@ -5,7 +5,7 @@ use crate::report::folds::{Run, What, runs};
 use crate::report::names::{SiteNames, block_name, object_name, short_name, site_name};
 use crate::report::style::Glyphs;
 use crate::report::text::{clean, clip, count, width};
-use replay_core::library_calls::{SiteCall, acquires};
+use replay_core::library_calls::{self, SiteCall, acquires};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use traces::primitives::Value;
@@ -402,7 +402,12 @@ pub(crate) fn waiting(trace: &Trace, glyphs: &Glyphs) -> Option<Row> {
         if !seen.insert(wait.task) {
             continue;
         }
-        let object = object_name(trace, wait.object).unwrap_or_default();
+        let said = wait.site.filter(|_| wait.holder.is_none());
+        let said = said.and_then(|site| library_calls::awaited(&trace.execution, site));
+        let object = match said {
+            Some(what) => what.to_owned(),
+            None => object_name(trace, wait.object).unwrap_or_default(),
+        };
         cells.push(Cell {
             task: wait.task,
             sign: glyphs.wait.to_owned(),
