@@ -198,7 +198,7 @@ fn wrong_programs_and_options_are_named_and_the_others_are_run() {
     let run = home.heddle(["test", "/bin/true", "--", "--workers", "2"]);
     assert!(run.status == 2 && run.stderr.contains("--jobs"), "{run:?}");
     let run = home.heddle(["test", "/bin/true", "--", "--ignored"]);
-    assert!(run.status == 2 && run.stderr.contains("give it before `--`"), "{run:?}");
+    assert!(run.status == 2 && run.stderr.contains("--ignored chooses tests: give it before `--`, behind which are options of heddle explore"), "{run:?}");
     // It has a framework's text, but no list of tests.
     let script = "#!/bin/sh\n# RUST_TEST_THREADS\necho all 3 checks passed\n";
     std::fs::write(home.path().join("odd"), script).expect("a file");

@@ -160,7 +160,7 @@ fn of_frames(frames: &[Frame]) -> Option<SiteCall> {
     Some(SiteCall::Call(call))
 }
 
-/// What a task that is blocked at a site waits for, if the library function that it called says so and the
+/// What a task that is blocked at a site waits for, if the library function that it called tells and the
 /// awaited object is the library's own.
 #[must_use]
 pub fn awaited(execution: &Execution, site: Site) -> Option<&'static str> {
@@ -427,6 +427,24 @@ mod tests {
         let store =
             call(&["core::sync::atomic::atomic_store", "<core::sync::atomic::AtomicU32>::store"]);
         assert_eq!((store.operation, store.is_atomic), (Some(Operation::Write), true));
+    }
+
+    #[test]
+    fn what_a_library_function_waits_for_is_no_object_of_the_program() {
+        for (function, awaited) in [
+            ("std::thread::scoped::scope", Some("the threads of its scope")),
+            ("std::sync::barrier::Barrier::wait", Some("the other threads of a barrier")),
+            ("std::thread::functions::park", Some("an unpark")),
+            ("std::sync::mpsc::Receiver<T>::recv", Some("a message")),
+            ("std::sync::mpsc::SyncSender<T>::send", Some("room in a channel")),
+            ("tokio::sync::mutex::Mutex<T>::blocking_lock", Some("a mutex of tokio")),
+            ("tokio::sync::rwlock::RwLock<T>::blocking_read", Some("a read-write lock of tokio")),
+            ("tokio::runtime::runtime::Runtime::block_on", Some("the future of block_on")),
+            ("std::sync::poison::condvar::Condvar::wait", None),
+            ("app::scoped::scope", None),
+        ] {
+            assert_eq!(call(&[function]).awaits, awaited, "{function}");
+        }
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub fn word_lock_steps(execution: &Execution) -> Vec<(usize, Operation)> {
     let change = |(at, step)| Some((at, words.change(step, &mut values)?.1));
     let changed = steps.filter_map(change);
     let once = |object: Option<u32>| object.is_some_and(|word| words.is_once(word));
-    // The end of a routine that runs once is no operation of its own.
+    // The end of a routine that runs once is no separate operation.
     let changed = changed
         .filter(|&(at, change)| change == Change::Acquired || !once(execution.steps[at].object));
     let operation = |(at, change): (usize, Change)| {
