@@ -160,7 +160,7 @@ fn of_frames(frames: &[Frame]) -> Option<SiteCall> {
     Some(SiteCall::Call(call))
 }
 
-/// What a task that is blocked at a site waits for, if the library function that it called tells and the
+/// What a task that is blocked at a site waits for, if that follows from the library function that it called, and the
 /// awaited object is the library's own.
 #[must_use]
 pub fn awaited(execution: &Execution, site: Site) -> Option<&'static str> {
