@@ -69,3 +69,38 @@ fn a_loop_that_waits_with_a_time_limit_may_give_up() {
     let report = search("park_timeout_gives_up", &[], "auto");
     assert_eq!(report.verdict, Verdict::Bug, "{report:?}");
 }
+
+/// The runtime sees words of memory and futexes; the report names locks, their holders, and what is no object.
+#[test]
+fn what_blocks_a_thread_in_rusts_library_is_named() {
+    let scope = "T0 waits for the threads of its scope";
+    for (what, parts) in [
+        ("rwlock", [scope, "held_by_word::SECOND, held by T2", "held_by_word::FIRST, held by T1"]),
+        ("once", [scope, "held_by_word::ONCE, held by T2", "held_by_word::MUTEX, held by T1"]),
+        ("barrier", ["T0 waits for the other threads of a barrier", "", ""]),
+        ("message", ["T0 waits for a message", "", ""]),
+        ("park", ["T0 waits for an unpark", "", ""]),
+    ] {
+        let report = search("held_by_word", &[what], "dpor");
+        let messages: Vec<&str> = report.bugs.iter().map(|bug| bug.message.as_str()).collect();
+        let named = |message: &&str| parts.iter().all(|part| message.contains(part));
+        assert!(messages.iter().any(named), "{what}: {messages:?}");
+        assert!(messages.iter().all(|message| !message.contains("heap block")), "{messages:?}");
+    }
+}
+
+/// The lock cycle is recognised, and the steps are those of a lock.
+#[test]
+fn a_deadlock_over_read_write_locks_is_a_cycle_of_locks() {
+    let home = Home::new();
+    let path = program("held_by_word").build().expect("targets compile");
+    let path = path.to_string_lossy().into_owned();
+    let run = home.heddle(["explore", "--strategy", "dpor", "--", &path, "rwlock"]);
+    let trace = run.stdout.split_whitespace().find(|word| word.ends_with(".heddle"));
+    let trace = trace.unwrap_or_else(|| panic!("{run:?}"));
+    let explained = home.heddle(["explain", trace]).stdout;
+    assert!(explained.contains("lock-order deadlock"), "{explained}");
+    let shown = home.heddle(["show", trace]).stdout;
+    assert!(shown.contains("waits for lock held_by_word::FIRST, held by T1"), "{shown}");
+    assert!(shown.contains("l held_by_word::FIRST") || shown.contains("l read lock"), "{shown}");
+}

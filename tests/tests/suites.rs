@@ -197,6 +197,8 @@ fn wrong_programs_and_options_are_named_and_the_others_are_run() {
     assert_eq!(verdicts(&run), [": error", ": no-threads"]);
     let run = home.heddle(["test", "/bin/true", "--", "--workers", "2"]);
     assert!(run.status == 2 && run.stderr.contains("--jobs"), "{run:?}");
+    let run = home.heddle(["test", "/bin/true", "--", "--ignored"]);
+    assert!(run.status == 2 && run.stderr.contains("--ignored chooses tests: give it before `--`, behind which are options of heddle explore"), "{run:?}");
     // It has a framework's text, but no list of tests.
     let script = "#!/bin/sh\n# RUST_TEST_THREADS\necho all 3 checks passed\n";
     std::fs::write(home.path().join("odd"), script).expect("a file");
@@ -465,8 +467,10 @@ fn the_subcommand_of_cargo_builds_and_searches() {
     assert_eq!(verdicts(&run), ["tests::early_read: bug"], "{run:?}");
     assert_eq!(run.status, 1, "{run:?}");
     assert!(run.stderr.contains("tests in documentation are left out"), "{run:?}");
-    let run = cargo(&home, &["heddle", "test", "no such test"], false);
-    assert_eq!(run.status, 2, "{run:?}");
+    for filter in [&["no such test"][..], &["--filter", "no such test"]] {
+        let run = cargo(&home, &[&["heddle", "test"], filter].concat(), false);
+        assert!(run.status == 2 && run.stderr.contains("no test matches the filter"), "{run:?}");
+    }
     std::fs::write(home.path().join("counters/src/lib.rs"), "fn wrong( {}\n").expect("a file");
     let run = cargo(&home, &["heddle", "test"], false);
     assert!(run.status == 2 && run.stderr.contains("src/lib.rs:1"), "{run:?}");

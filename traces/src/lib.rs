@@ -31,7 +31,7 @@ pub mod wire;
 
 pub use execution::{DeadlineNote, EnabledChange, Execution, Step, TaskRecord, seconds};
 pub use failure::{Failure, FailureKind, HistoryEvent, PANICKED, TaskStack, TaskState, WaitEdge};
-pub use object::{Object, ObjectKind, ObjectLocation};
+pub use object::{Object, ObjectKind, ObjectLocation, THREAD_END};
 pub use operation::Operation;
 pub use schedule::{Choice, TaskId};
 pub use site::{Frame, Module, Site};

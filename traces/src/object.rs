@@ -92,3 +92,7 @@ pub struct Object {
     /// Its name for the user: a symbol, or the code location of the allocation. Never empty.
     pub name: String,
 }
+
+/// The name of the word in which the kernel clears a thread's id when the thread ends. Its address may be used for
+/// one thread after another.
+pub const THREAD_END: &str = "thread end";

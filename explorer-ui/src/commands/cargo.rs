@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 /// If cargo cannot be started or does not build, or what it built cannot be run.
 pub fn main(verb: CargoVerb, console: &Console) -> Result<Status, Problem> {
     match verb {
-        CargoVerb::Test(args) => test(args, console),
+        CargoVerb::Test(args) => test(*args, console),
         CargoVerb::Run(args) => run_program(&args),
         CargoVerb::Build(args) => {
             let words = ["build", "--"].map(OsString::from).into_iter();
@@ -35,7 +35,8 @@ pub fn main(verb: CargoVerb, console: &Console) -> Result<Status, Problem> {
 
 fn test(args: CargoTestArgs, console: &Console) -> Result<Status, Problem> {
     let interrupted = interrupt::flag();
-    let CargoTestArgs { cargo, suite, filter, options, .. } = args;
+    let CargoTestArgs { cargo, suite, mut filter, named_filter, options, .. } = args;
+    filter.extend(named_filter);
     let request = Request { args: suite, filter, options, ..Request::default() };
     // Before the build, so that no change is missed.
     let sources = request.args.watch.then(|| SourceWatch::of(&packages(&cargo)?)).transpose()?;

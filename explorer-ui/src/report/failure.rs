@@ -4,6 +4,7 @@ use crate::report::names::task_title;
 use crate::report::style::{Role, Style};
 use crate::report::summary;
 use crate::report::text::{clean, clip, clip_front, fill, width};
+use replay_core::{library_calls, locks};
 use std::collections::{HashMap, HashSet};
 use traces::order;
 use traces::{
@@ -77,8 +78,16 @@ fn waits(trace: &Trace, wait: &WaitEdge, style: &Style) -> String {
         (Some(object), Some(task)) if object.kind == ObjectKind::Task => {
             line.push_str(&format!(" for {} to exit", holder(task)));
         }
+        (_, None) if let Some(what) = awaited(trace, wait) => {
+            line.push_str(&format!(" for {what}"));
+        }
         (Some(object), _) => {
-            line.push_str(&format!(" for {} {}", object.kind.name(), clean(&object.name)));
+            // A word of memory that a task holds is a lock.
+            let kind = match (object.kind, wait.holder) {
+                (ObjectKind::Memory, Some(_)) => "lock",
+                (kind, _) => kind.name(),
+            };
+            line.push_str(&format!(" for {kind} {}", clean(&object.name)));
         }
         (None, _) => {}
     }
@@ -100,10 +109,17 @@ fn waits(trace: &Trace, wait: &WaitEdge, style: &Style) -> String {
     line
 }
 
+/// What a task waits for by the library function that it called.
+fn awaited(trace: &Trace, wait: &WaitEdge) -> Option<&'static str> {
+    library_calls::awaited(&trace.execution, wait.site?)
+}
+
 /// The step at which the holder acquired the object that a task waits for.
 fn held_since(trace: &Trace, wait: &WaitEdge) -> Option<String> {
     let execution = &trace.execution;
-    let step = order::held_since(execution, wait.holder?, wait.object?)?;
+    let (holder, object) = (wait.holder?, wait.object?);
+    let step = order::held_since(execution, holder, object)
+        .or_else(|| locks::held_since(execution, holder, object))?;
     let place = clean(&execution.place(execution.steps.get(step)?.site));
     Some(format!(" since step {} ({place})", step + 1))
 }

@@ -5,11 +5,11 @@ use crate::report::folds::{Run, What, runs};
 use crate::report::names::{SiteNames, block_name, object_name, short_name, site_name};
 use crate::report::style::Glyphs;
 use crate::report::text::{clean, clip, count, width};
-use replay_core::library_calls::{SiteCall, acquires};
+use replay_core::library_calls::{self, SiteCall, acquires};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use traces::primitives::Value;
-use traces::{ObjectKind, Operation, Site, Step, TaskId, Trace};
+use traces::{ObjectKind, Operation, Site, Step, THREAD_END, TaskId, Trace};
 
 /// The kind of switch before a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -253,6 +253,18 @@ impl Reader {
         let step = &trace.execution.steps[index];
         let failed = self.is_failed(index);
         let (asked, name) = self.words(step, index);
+        if step.operation == Operation::Write && is_thread_end(trace, step) {
+            let end = sign(Operation::Exit, glyphs);
+            return Cell {
+                task: step.task,
+                sign: if failed { "!" } else { end }.to_owned(),
+                operation: format!("{} ends", step.task),
+                object: String::new(),
+                value: String::new(),
+                site: self.places.get(&step.site).cloned().unwrap_or_default(),
+                failed,
+            };
+        }
         Cell {
             task: step.task,
             sign: if failed { "!".to_owned() } else { sign(asked, glyphs).to_owned() },
@@ -402,7 +414,12 @@ pub(crate) fn waiting(trace: &Trace, glyphs: &Glyphs) -> Option<Row> {
         if !seen.insert(wait.task) {
             continue;
         }
-        let object = object_name(trace, wait.object).unwrap_or_default();
+        let said = wait.site.filter(|_| wait.holder.is_none());
+        let said = said.and_then(|site| library_calls::awaited(&trace.execution, site));
+        let object = match said {
+            Some(what) => what.to_owned(),
+            None => object_name(trace, wait.object).unwrap_or_default(),
+        };
         cells.push(Cell {
             task: wait.task,
             sign: glyphs.wait.to_owned(),
@@ -415,6 +432,12 @@ pub(crate) fn waiting(trace: &Trace, glyphs: &Glyphs) -> Option<Row> {
     }
     cells.sort_by_key(|cell| cell.task);
     (!cells.is_empty()).then_some(Row { step: None, mark: Mark::None, cells, enabled: Vec::new() })
+}
+
+/// Whether a step's object is the word that the kernel clears when a thread ends.
+fn is_thread_end(trace: &Trace, step: &Step) -> bool {
+    let object = step.object.and_then(|object| trace.execution.objects.get(object as usize));
+    object.is_some_and(|object| object.kind == ObjectKind::Memory && object.name == THREAD_END)
 }
 
 /// The sign of each kind of operation, the same in every report.

@@ -1,16 +1,22 @@
 //! Describes the objects of a full recording, when they are first accessed.
 
-use crate::memory::arena;
+use crate::memory::{arena, thread_block};
 use crate::state::root::root;
 use crate::state::world::world;
 use crate::steps::declarations;
 use crate::sys::channel;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::wire::{ObjectInfo, class};
-use traces::{ObjectKind, Operation};
+use traces::{ObjectKind, Operation, THREAD_END};
 
 fn describe(kind: ObjectKind, object: u64) -> ObjectInfo {
-    let name = declarations::name_of(object);
+    let mut name = declarations::name_of(object);
+    if name[0] == 0
+        && matches!(kind, ObjectKind::Memory | ObjectKind::Futex)
+        && is_thread_id(object)
+    {
+        name[..THREAD_END.len()].copy_from_slice(THREAD_END.as_bytes());
+    }
     let base = ObjectInfo { address: object, kind: kind as u32, name, ..ObjectInfo::default() };
     if kind == ObjectKind::Task {
         return ObjectInfo { class: class::TASK, number: object - 1, ..base };
@@ -41,6 +47,15 @@ fn describe(kind: ObjectKind, object: u64) -> ObjectInfo {
         }
     }
     ObjectInfo { class: class::ADDRESS, ..base }
+}
+
+/// Whether the address is that of the id of a thread, in the C library's block.
+fn is_thread_id(address: u64) -> bool {
+    let world = world();
+    (0..world.created.get()).any(|number| {
+        let block = world.tasks[usize::from(number)].block.get();
+        block != 0 && thread_block::tid_address(block) == address
+    })
 }
 
 /// The index of an object of this kind, if it is known. A memory access finds the object at that

@@ -1,8 +1,8 @@
 //! Builds a readable execution from a parked process: what the runtime recorded, with names.
 
 use crate::control::channel::Channel;
-use crate::explain::signature;
 use crate::explain::source::Sources;
+use crate::explain::{locks, signature};
 use crate::symbols::{self, LiveFrame, Pointees, ProcessMemory, Registers, Symbols};
 use crate::{Error, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -70,7 +70,9 @@ pub(crate) fn capture(
     let header = header(target, options, found.map_or(0, |found| found.execution));
     reader.name_by_source(&mut Sources::of(&header));
     let mut failure = found.map(|found| reader.failure(found, &tasks, &memory));
-    reader.name_ends(failure.as_ref());
+    if failure.is_none() {
+        reader.name_ends(&[]);
+    }
     reader.name_threads(failure.as_ref());
     reader.move_starts_to_creation();
     let mut execution = reader.execution;
@@ -421,10 +423,9 @@ impl Reader<'_> {
 
     /// Resolves the sites of tasks that are blocked or parked at the end. These sites belong to no
     /// step.
-    fn name_ends(&mut self, failure: Option<&Failure>) {
-        let waits = failure.iter().flat_map(|failure| &failure.waits);
+    fn name_ends(&mut self, waits: &[WaitEdge]) {
         let mut sites: Vec<(Site, bool)> =
-            waits.filter_map(|wait| wait.site).map(|site| (site, false)).collect();
+            waits.iter().filter_map(|wait| wait.site).map(|site| (site, false)).collect();
         let pending = self.execution.tasks.iter().filter_map(|task| task.pending);
         // The site of a thread's start is its start function; other sites are return addresses.
         sites.extend(pending.map(|next| (next.site, next.operation == Operation::Start)));
@@ -506,7 +507,12 @@ impl Reader<'_> {
         text
     }
 
-    fn failure(&self, found: &FoundFailure, tasks: &[TaskInfo], memory: &ProcessMemory) -> Failure {
+    fn failure(
+        &mut self,
+        found: &FoundFailure,
+        tasks: &[TaskInfo],
+        memory: &ProcessMemory,
+    ) -> Failure {
         let stacks: Vec<TaskStack> = tasks
             .iter()
             .enumerate()
@@ -526,7 +532,9 @@ impl Reader<'_> {
                 ),
             })
             .collect();
-        let waits = self.waits(found, tasks, memory);
+        let mut waits = self.waits(found, tasks, memory);
+        self.name_ends(&waits);
+        locks::name_word_locks(&mut waits, &self.execution);
         let own =
             |stack: &TaskStack| stack.frames.iter().find(|frame| is_user_frame(frame)).cloned();
         // A deadlock without a cycle is reported at the first of the tasks that wait.
@@ -588,7 +596,18 @@ impl Reader<'_> {
         for (what, address) in &found.places {
             let site = self.symbols.site(*address);
             let frames = site.map(|site| user_frames_first(self.symbols.frames(site, false)));
-            let place = frames.and_then(|frames| frames.first().map(Frame::place));
+            let first = frames.and_then(|frames| frames.into_iter().next());
+            // A task inside a library: where user code called it.
+            let of_task = || {
+                let mut stacks = failure.stacks.iter();
+                let names =
+                    |stack: &&TaskStack| what.split(' ').next() == Some(&stack.task.to_string());
+                own(stacks.find(names)?)
+            };
+            let place = match first {
+                Some(frame) if is_user_frame(&frame) => Some(frame.place()),
+                first => of_task().or(first).map(|frame| frame.place()),
+            };
             let place = place.unwrap_or_else(|| "an unknown location".to_owned());
             failure.message.push_str(&format!("; {what} at {place}"));
             places.push(place);
@@ -689,7 +708,7 @@ fn is_user_frame(frame: &Frame) -> bool {
     let library = frame.module.starts_with("/lib") || frame.module.starts_with("/usr/lib");
     // Rust's compiler makes `__rust_try`, which has no source.
     let generated = frame.function.starts_with("__rust_");
-    !frame.function.is_empty() && !library && !generated && !symbols::is_library(&frame.file)
+    !frame.function.is_empty() && !library && !generated && !symbols::is_library_frame(frame)
 }
 
 /// The location in the message of a Rust panic: `src/queue.rs:41:9` becomes `queue.rs:41`.

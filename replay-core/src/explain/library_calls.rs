@@ -4,7 +4,7 @@
 //! The frames of a site are those of user code, then those of the library that user code called,
 //! the called function last (`control/capture.rs`).
 
-use crate::symbols::is_library;
+use crate::symbols::is_library_frame;
 use std::collections::HashMap;
 use traces::{Execution, Frame, Operation, Site};
 
@@ -20,6 +20,8 @@ pub struct LibraryCall {
     pub waits_for_lock: bool,
     /// Whether the function is one atomic operation: several steps of it are several calls.
     pub is_atomic: bool,
+    /// What a task waits for inside the function, if that is no object of the program.
+    pub awaits: Option<&'static str>,
     pub(super) lock: Option<LockCall>,
 }
 
@@ -34,6 +36,13 @@ pub(super) enum Protocol {
     SmallMutex,
     /// A word, as in `parking_lot`: bit 3 for a writer, the number of readers from bit 4 on.
     SmallRwLock,
+    /// A flag, as in `spin`: not 0 while it is locked.
+    Flag,
+    /// A word, as in `spin`: bit 0 for a writer, bit 1 for a reader that may become one, the number of readers
+    /// from bit 2 on.
+    SpinRwLock,
+    /// A futex of a routine that runs once: 1 in the lower bits while it runs.
+    Once,
 }
 
 /// A site inside a function of a lock.
@@ -103,7 +112,7 @@ fn has_place(execution: &Execution, site: Site) -> bool {
 }
 
 fn of_frames(frames: &[Frame]) -> Option<SiteCall> {
-    if frames.first().is_some_and(|frame| is_library(&frame.file)) {
+    if frames.first().is_some_and(is_library_frame) {
         return Some(SiteCall::Internal);
     }
     // The last frame of user code is a function in the executable, inlined into none.
@@ -122,9 +131,10 @@ fn of_frames(frames: &[Frame]) -> Option<SiteCall> {
     // A wait for a condition releases its mutex inside the library.
     let lock = known.clone().find_map(|(operation, protocol)| {
         let protocol = protocol?;
-        let standard = matches!(protocol, Protocol::Mutex | Protocol::RwLock);
+        let standard = matches!(protocol, Protocol::Mutex | Protocol::RwLock | Protocol::Once);
         let accesses = accesses || standard;
-        Some(LockCall { protocol, acquires: acquires(operation), accesses })
+        let acquires = acquires(operation) || protocol == Protocol::Once;
+        Some(LockCall { protocol, acquires, accesses })
     });
     let known = known.next_back().map(|(operation, _)| operation);
     // Of destructors that call each other, the innermost belongs to the library's type.
@@ -144,7 +154,57 @@ fn of_frames(frames: &[Frame]) -> Option<SiteCall> {
     let operation = known.or(stored);
     let waits_for_lock =
         operation == Some(Operation::Lock) && !library.iter().any(|(path, ..)| of_atomics(path));
-    Some(SiteCall::Call(LibraryCall { function, operation, is_atomic, waits_for_lock, lock }))
+    let awaits =
+        library.iter().rev().find_map(|&(path, name, method)| awaited_by(path, name, method));
+    let call = LibraryCall { function, operation, waits_for_lock, is_atomic, awaits, lock };
+    Some(SiteCall::Call(call))
+}
+
+/// What a task that is blocked at a site waits for, if that follows from the library function that it called, and the
+/// awaited object is the library's own.
+#[must_use]
+pub fn awaited(execution: &Execution, site: Site) -> Option<&'static str> {
+    match of_site(execution, site)? {
+        SiteCall::Call(call) => call.awaits,
+        SiteCall::Internal => None,
+    }
+}
+
+/// Whether what [`awaited`] answered is that other threads come or end.
+#[must_use]
+pub fn is_for_threads(what: &str) -> bool {
+    [SCOPE, BARRIER].contains(&what)
+}
+
+const SCOPE: &str = "the threads of its scope";
+const BARRIER: &str = "the other threads of a barrier";
+
+/// What the functions of Rust's standard library and of `tokio` wait for whose futexes users never see: that of
+/// a thread's parker, of a barrier's condition variable.
+fn awaited_by(path: &str, name: &str, method: &str) -> Option<&'static str> {
+    if is_of_crate(path, "tokio") {
+        return Some(match (name, method) {
+            ("Mutex", "blocking_lock" | "blocking_lock_owned") => "a mutex of tokio",
+            ("RwLock", "blocking_read" | "blocking_write") => "a read-write lock of tokio",
+            ("Receiver" | "UnboundedReceiver", "blocking_recv") => "a message",
+            ("Sender", "blocking_send") => "room in a channel",
+            ("Runtime" | "Handle" | "LocalSet", "block_on") => "the future of block_on",
+            _ => return None,
+        });
+    }
+    if !path.contains("std::thread::") && !path.contains("std::sync::") {
+        return None;
+    }
+    Some(match (name, method) {
+        ("scoped", "scope") => SCOPE,
+        ("functions" | "thread" | "current", "park" | "park_timeout" | "park_timeout_ms") => {
+            "an unpark"
+        }
+        ("Receiver", "recv" | "recv_timeout" | "recv_deadline") => "a message",
+        ("SyncSender" | "Sender", "send" | "send_timeout" | "send_deadline") => "room in a channel",
+        ("Barrier", "wait") => BARRIER,
+        _ => return None,
+    })
 }
 
 /// Whether a function is one of an atomic type, of Rust or of C++ (`std::__atomic_base<int>`).
@@ -170,19 +230,19 @@ fn known(path: &str, name: &str, method: &str) -> Option<(Operation, Option<Prot
     use Operation as O;
     let standard = path.contains("std::sync::") || path.contains("std::sys::sync::");
     let small = path.contains("parking_lot") || path.contains("lock_api");
-    if !standard && !small {
-        return None;
-    }
-    let (mutex, rwlock) = match small {
-        true => (Protocol::SmallMutex, Protocol::SmallRwLock),
-        false => (Protocol::Mutex, Protocol::RwLock),
+    let (mutex, rwlock) = match () {
+        () if standard => (Protocol::Mutex, Protocol::RwLock),
+        () if small => (Protocol::SmallMutex, Protocol::SmallRwLock),
+        () if is_of_crate(path, "spin") => (Protocol::Flag, Protocol::SpinRwLock),
+        () => return None,
     };
     let (operation, lock) = match (name, method) {
-        ("Mutex" | "RawMutex", "lock" | "lock_slow" | "lock_contended") => (O::Lock, Some(mutex)),
-        ("Mutex" | "RawMutex", "try_lock") => (O::TryLock, Some(mutex)),
-        ("Mutex" | "RawMutex", "unlock" | "unlock_slow") | ("MutexGuard", "drop") => {
-            (O::Unlock, Some(mutex))
+        ("Mutex" | "RawMutex" | "SpinMutex", "lock" | "lock_slow" | "lock_contended") => {
+            (O::Lock, Some(mutex))
         }
+        ("Mutex" | "RawMutex" | "SpinMutex", "try_lock") => (O::TryLock, Some(mutex)),
+        ("Mutex" | "RawMutex", "unlock" | "unlock_slow")
+        | ("MutexGuard" | "SpinMutexGuard", "drop") => (O::Unlock, Some(mutex)),
         ("RwLock", "read") | ("RawRwLock", "lock_shared" | "lock_shared_slow") => {
             (O::ReadLock, Some(rwlock))
         }
@@ -196,12 +256,27 @@ fn known(path: &str, name: &str, method: &str) -> Option<(Operation, Option<Prot
         ("RwLockReadGuard" | "RwLockWriteGuard", "drop")
         | ("RwLock", "read_unlock" | "write_unlock")
         | ("RawRwLock", "unlock_shared" | "unlock_exclusive") => (O::RwUnlock, Some(rwlock)),
+        ("Once", "call_once" | "call_once_force" | "call")
+        | ("OnceLock", "get_or_init" | "initialize")
+            if standard =>
+        {
+            (O::Once, Some(Protocol::Once))
+        }
+        ("CompletionGuard", "drop") if standard => (O::Once, Some(Protocol::Once)),
         ("Condvar", "wait" | "wait_while") => (O::Wait, None),
         ("Condvar", "notify_one") => (O::Signal, None),
         ("Condvar", "notify_all") => (O::Broadcast, None),
         _ => return None,
     };
     Some((operation, lock))
+}
+
+/// Whether a function or its type belongs to a crate: `spin::mutex::Mutex<T>::lock`, `<spin::Once as a::B>::c`.
+fn is_of_crate(path: &str, name: &str) -> bool {
+    let inside = path.trim_start_matches(['<', '&']);
+    inside.strip_prefix(name).is_some_and(|rest| rest.starts_with("::"))
+        || path.contains(&format!("drop_in_place<{name}::"))
+        || path.contains(&format!("drop_in_place::<{name}::"))
 }
 
 /// The type and the method of a demangled function, both without modules and type arguments:
@@ -352,6 +427,24 @@ mod tests {
         let store =
             call(&["core::sync::atomic::atomic_store", "<core::sync::atomic::AtomicU32>::store"]);
         assert_eq!((store.operation, store.is_atomic), (Some(Operation::Write), true));
+    }
+
+    #[test]
+    fn what_a_library_function_waits_for_is_no_object_of_the_program() {
+        for (function, awaited) in [
+            ("std::thread::scoped::scope", Some("the threads of its scope")),
+            ("std::sync::barrier::Barrier::wait", Some("the other threads of a barrier")),
+            ("std::thread::functions::park", Some("an unpark")),
+            ("std::sync::mpsc::Receiver<T>::recv", Some("a message")),
+            ("std::sync::mpsc::SyncSender<T>::send", Some("room in a channel")),
+            ("tokio::sync::mutex::Mutex<T>::blocking_lock", Some("a mutex of tokio")),
+            ("tokio::sync::rwlock::RwLock<T>::blocking_read", Some("a read-write lock of tokio")),
+            ("tokio::runtime::runtime::Runtime::block_on", Some("the future of block_on")),
+            ("std::sync::poison::condvar::Condvar::wait", None),
+            ("app::scoped::scope", None),
+        ] {
+            assert_eq!(call(&[function]).awaits, awaited, "{function}");
+        }
     }
 
     #[test]

@@ -52,6 +52,12 @@ fn holder(trace: &Trace, held: &HeldLocks, wait: &WaitEdge) -> Option<(TaskId, O
             let holder = wait.holder?;
             Some((holder, order::held_since(&trace.execution, holder, object)))
         }
+        // A lock in a word of memory.
+        ObjectKind::Memory => {
+            let holder = wait.holder?;
+            let step = held.all().find(|&(lock, task, _)| (lock, task) == (object, holder));
+            Some((holder, step.map(|(_, _, since)| since)))
+        }
         ObjectKind::Futex => {
             let found = held.holder(object).or_else(|| taker(trace, wait));
             found.map(|(task, step)| (task, Some(step)))

@@ -5,7 +5,7 @@ use super::word_locks::{Change, WordLocks};
 use std::collections::HashMap;
 use std::sync::Arc;
 use traces::order::LocksByTask;
-use traces::{Execution, ObjectLocation, Operation, TaskId};
+use traces::{Execution, ObjectLocation, Operation, TaskId, WaitEdge};
 
 pub(super) fn task_of(execution: &Execution, object: Option<u32>) -> Option<TaskId> {
     match execution.objects.get(object? as usize)?.place {
@@ -96,8 +96,15 @@ pub fn word_lock_steps(execution: &Execution) -> Vec<(usize, Operation)> {
     let steps = execution.steps.iter().enumerate();
     let change = |(at, step)| Some((at, words.change(step, &mut values)?.1));
     let changed = steps.filter_map(change);
+    let once = |object: Option<u32>| object.is_some_and(|word| words.is_once(word));
+    // The end of a routine that runs once is no separate operation.
+    let changed = changed
+        .filter(|&(at, change)| change == Change::Acquired || !once(execution.steps[at].object));
     let operation = |(at, change): (usize, Change)| {
         let object = execution.steps[at].object;
+        if once(object) {
+            return (at, Operation::Once);
+        }
         let many = object.is_some_and(|word| words.has_readers(word));
         let operation = match (change, many) {
             (Change::Acquired, false) => Operation::Lock,
@@ -109,6 +116,36 @@ pub fn word_lock_steps(execution: &Execution) -> Vec<(usize, Operation)> {
         (at, operation)
     };
     changed.map(operation).collect()
+}
+
+/// Replaces the futexes that the tasks of a deadlock wait for by the locks that they belong to, and names the
+/// holders: the runtime knows neither for locks in words of memory.
+pub(crate) fn name_word_locks(waits: &mut [WaitEdge], execution: &Execution) {
+    if waits.iter().all(|wait| wait.holder.is_some()) {
+        return;
+    }
+    let held = HeldLocks::before(execution, execution.steps.len());
+    let waiting: Vec<TaskId> = waits.iter().map(|wait| wait.task).collect();
+    for wait in waits.iter_mut().filter(|wait| wait.holder.is_none()) {
+        let Some(object) = wait.object else { continue };
+        let lock = held.lock(object);
+        let holders: Vec<TaskId> =
+            held.all().filter(|&(word, ..)| word == lock).map(|(_, task, _)| task).collect();
+        // Of several readers, those that wait themselves are a part of the deadlock.
+        let is_part = |task: &&TaskId| **task != wait.task && waiting.contains(*task);
+        let holder = holders.iter().find(is_part).or_else(|| holders.first());
+        let Some(&holder) = holder else { continue };
+        wait.object = Some(lock);
+        wait.holder = Some(holder);
+    }
+}
+
+/// The step at which a task acquired a lock in a word of memory that it holds at the end.
+#[must_use]
+pub fn held_since(execution: &Execution, holder: TaskId, lock: u32) -> Option<usize> {
+    let held = HeldLocks::before(execution, execution.steps.len());
+    let lock = held.lock(lock);
+    held.all().find(|&(word, task, _)| (word, task) == (lock, holder)).map(|(_, _, since)| since)
 }
 
 /// Tracks the held locks step by step.

@@ -1,8 +1,9 @@
 //! Describes a failure: a message of one line, and a signature that is equal for all executions
 //! that fail in the same way.
 
+use super::library_calls;
 use traces::wire::FoundFailure;
-use traces::{Execution, Failure, FailureKind, Operation, TaskId};
+use traces::{Execution, Failure, FailureKind, Operation, TaskId, WaitEdge};
 
 /// The message for the user.
 pub(crate) fn message(found: &FoundFailure, failure: &Failure, execution: &Execution) -> String {
@@ -28,6 +29,12 @@ pub(crate) fn message(found: &FoundFailure, failure: &Failure, execution: &Execu
                             |object| object.name.as_str(),
                         );
                     match edge.holder {
+                        None if let Some(what) = awaited(edge, execution) => {
+                            format!("{} waits for {what}", edge.task)
+                        }
+                        Some(holder) if holder == edge.task => {
+                            format!("{} waits for {object}, which it holds itself", edge.task)
+                        }
                         Some(holder) if object == holder.to_string() => {
                             format!("{} waits for {holder} to end", edge.task)
                         }
@@ -84,6 +91,11 @@ pub(crate) fn message(found: &FoundFailure, failure: &Failure, execution: &Execu
         }
         _ => detail.to_owned(),
     }
+}
+
+/// What a task waits for by the library function that it called.
+fn awaited(edge: &WaitEdge, execution: &Execution) -> Option<&'static str> {
+    library_calls::awaited(execution, edge.site?)
 }
 
 /// What a task waits for if that is not an object.

@@ -24,20 +24,23 @@ impl Protocol {
     /// Whether one task holds the lock alone.
     fn is_held(self, word: u64) -> bool {
         match self {
-            Protocol::Mutex => word != 0,
+            Protocol::Mutex | Protocol::Flag => word != 0,
             Protocol::RwLock => word & WRITTEN == WRITTEN,
             Protocol::SmallMutex => word & 1 != 0,
             Protocol::SmallRwLock => word & 8 != 0,
+            Protocol::SpinRwLock => word & 1 != 0,
+            Protocol::Once => word & 3 == 1,
         }
     }
 
     /// The number of readers.
     fn readers(self, word: u64) -> u64 {
         match self {
-            Protocol::Mutex | Protocol::SmallMutex => 0,
+            Protocol::Mutex | Protocol::SmallMutex | Protocol::Flag | Protocol::Once => 0,
             Protocol::RwLock if self.is_held(word) => 0,
             Protocol::RwLock => word & WRITTEN,
             Protocol::SmallRwLock => word >> 4,
+            Protocol::SpinRwLock => (word >> 2) + (word >> 1 & 1),
         }
     }
 
@@ -165,7 +168,13 @@ impl WordLocks {
 
     /// Whether the lock of a word can have several readers.
     pub(super) fn has_readers(&self, word: u32) -> bool {
-        matches!(self.words.get(&word), Some(Protocol::RwLock | Protocol::SmallRwLock))
+        use Protocol::{RwLock, SmallRwLock, SpinRwLock};
+        matches!(self.words.get(&word), Some(RwLock | SmallRwLock | SpinRwLock))
+    }
+
+    /// Whether the word belongs to a routine that runs once, and is held by the task that runs it.
+    pub(super) fn is_once(&self, word: u32) -> bool {
+        self.words.get(&word) == Some(&Protocol::Once)
     }
 
     /// Whether a site is inside a function that acquires such a lock.
@@ -193,26 +202,38 @@ impl WordLocks {
 fn called_locks(execution: &Execution, sites: &HashMap<Site, LockCall>) -> HashMap<u32, Protocol> {
     let mut found: HashMap<u32, Option<Protocol>> = HashMap::new();
     let mut acquired = HashSet::new();
-    for step in execution.steps.iter().filter(|step| step.operation == Operation::Update) {
+    // The last site of each task.
+    let mut last: HashMap<TaskId, Site> = HashMap::new();
+    for step in &execution.steps {
+        let begins = last.insert(step.task, step.site) != Some(step.site);
         let (Some(object), Some(call)) = (step.object, sites.get(&step.site)) else { continue };
-        if !call.accesses {
+        let updates = step.operation == Operation::Update;
+        // A function that was not inlined accesses other words at the same site, but its lock's word first.
+        let is_first = begins && call.acquires && (updates || step.operation == Operation::Read);
+        if !(if call.accesses { updates } else { is_first }) {
             continue;
         }
-        let possible = match call.protocol {
-            Protocol::Mutex => step.value <= 2,
-            Protocol::SmallMutex => step.value <= 3,
-            Protocol::RwLock | Protocol::SmallRwLock => true,
-        };
         if call.acquires {
             acquired.insert(object);
         }
         let known = found.entry(object).or_insert(Some(call.protocol));
-        if *known != Some(call.protocol) || !possible {
+        if *known != Some(call.protocol) || (updates && !is_possible(call.protocol, step.value)) {
             *known = None;
         }
     }
     let locks = found.into_iter().filter(|(object, _)| acquired.contains(object));
     locks.filter_map(|(object, protocol)| Some((object, protocol?))).collect()
+}
+
+/// Whether a lock's word can have this value.
+fn is_possible(protocol: Protocol, value: u64) -> bool {
+    match protocol {
+        Protocol::Mutex => value <= 2,
+        Protocol::SmallMutex => value <= 3,
+        Protocol::Flag => value <= 1,
+        Protocol::Once => value <= 7,
+        Protocol::RwLock | Protocol::SmallRwLock | Protocol::SpinRwLock => true,
+    }
 }
 
 #[cfg(test)]
@@ -317,6 +338,24 @@ mod tests {
             "<alloc::sync::Arc<T> as core::clone::Clone>::clone",
         ];
         assert!(holders(&inside(execution(&steps), &arc)).iter().all(Option::is_none));
+    }
+
+    /// In a build without optimisation, all accesses of a function are at the site of its call.
+    #[test]
+    fn a_function_that_is_not_inlined_accesses_its_locks_word_first() {
+        use Operation::{Read, Update, Write};
+        let one = Some(1);
+        let locked = ["lock_api::mutex::Mutex<R,T>::lock"];
+        let steps = [(1, Update, 1), (2, Update, 1), (2, Read, 1), (1, Update, 0), (2, Update, 3)];
+        let found = holders(&inside(execution(&steps), &locked));
+        assert_eq!(found, [None, one, one, one, None, Some(2)]);
+        let spun = ["spin::mutex::spin::SpinMutex<T,R>::lock", "spin::mutex::Mutex<T,R>::lock"];
+        let steps = [(1, Update, 1), (2, Update, 1), (2, Read, 1), (1, Write, 0), (2, Update, 1)];
+        let found = holders(&inside(execution(&steps), &spun));
+        assert_eq!(found, [None, one, one, one, None, Some(2)]);
+        // Not in a module of the program with a similar name.
+        let other = ["myspin::mutex::Mutex<T>::lock"];
+        assert!(holders(&inside(execution(&steps), &other)).iter().all(Option::is_none));
     }
 
     #[test]

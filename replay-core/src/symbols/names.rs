@@ -74,6 +74,14 @@ pub fn is_library(file: &str) -> bool {
         || file.starts_with("/usr/include/")
 }
 
+/// Whether a frame belongs to a library by its source file, and without one by the function's name.
+#[must_use]
+pub fn is_library_frame(frame: &traces::Frame) -> bool {
+    let path = frame.function.trim_start_matches(['<', '&']);
+    let named = || ["std::", "core::", "alloc::"].iter().any(|start| path.starts_with(start));
+    is_library(&frame.file) || (frame.file.is_empty() && named())
+}
+
 /// A name with an offset, as in `queue+0x18`.
 pub(super) fn with_offset(mut name: String, offset: u64) -> String {
     if offset > 0 {

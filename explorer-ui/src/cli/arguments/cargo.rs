@@ -13,11 +13,11 @@ use std::path::PathBuf;
 #[derive(Debug, Subcommand)]
 pub enum CargoVerb {
     /// Build the tests of a package or workspace with cargo, and search each
-    Test(CargoTestArgs),
+    Test(Box<CargoTestArgs>),
     /// Build with cargo, with memory-access instrumentation: `heddle build -- cargo build`
     Build(CargoWords),
     /// Build a program of the package with cargo, and run it once under control
-    Run(CargoRunArgs),
+    Run(Box<CargoRunArgs>),
     /// Explain a failing trace: `heddle explain`
     Explain(CargoWords),
     /// Explore a trace in the terminal: `heddle ui`
@@ -104,6 +104,9 @@ pub struct CargoTestArgs {
     /// Only tests whose name contains one of these texts
     #[arg(value_name = "FILTER")]
     pub filter: Vec<String>,
+    /// The same, as for `heddle test`
+    #[arg(long = "filter", value_name = "TEXT", hide = true)]
+    pub named_filter: Vec<String>,
     /// What cargo builds.
     #[command(flatten)]
     pub cargo: CargoBuildArgs,

@@ -153,6 +153,9 @@ fn round(
     Ok((status, failed.map(Outcome::name).collect()))
 }
 
+/// Options that choose tests, here and of Rust's harness.
+const CHOOSING: [&str; 4] = ["--ignored", "--include-ignored", "--exact", "--skip"];
+
 /// The options for the searches, checked once rather than in each search.
 ///
 /// # Errors
@@ -163,6 +166,13 @@ pub fn explore_arguments(options: &[OsString]) -> Result<ExploreArgs, Problem> {
     let cli = Cli::try_parse_from(words).map_err(|error| {
         let first = error.to_string();
         let first = first.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        // As cargo passes them on to Rust's harness.
+        let chooses = |word: &&&str| options.iter().any(|given| given == **word);
+        if let Some(word) = CHOOSING.iter().find(chooses) {
+            return Problem::Usage(format!(
+                "{word} chooses tests: give it before `--`, behind which are options of heddle explore"
+            ));
+        }
         Problem::Usage(format!("the options after `--` are those of heddle explore: {first}"))
     })?;
     let Verb::Explore(given) = cli.verb else {

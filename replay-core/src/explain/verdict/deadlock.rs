@@ -2,13 +2,15 @@
 
 use super::pattern::{Moment, Pattern};
 use crate::explain::lock_cycle::lock_cycle;
+use crate::explain::{library_calls, locks};
 use traces::{Failure, ObjectKind, Operation, Site, Trace, WaitEdge, order};
 
 pub(super) fn pattern(trace: &Trace, failure: &Failure) -> Option<Pattern> {
     if let Some(wait) = failure.waits.iter().find(|wait| wait.holder == Some(wait.task))
         && let Some(object) = wait.object
     {
-        let since = order::held_since(&trace.execution, wait.task, object);
+        let since = order::held_since(&trace.execution, wait.task, object)
+            .or_else(|| locks::held_since(&trace.execution, wait.task, object));
         return Some(Pattern::OwnLock { wait: moment(trace, wait), since });
     }
     if let Some(cycle) = lock_cycle(trace, failure) {
@@ -16,11 +18,17 @@ pub(super) fn pattern(trace: &Trace, failure: &Failure) -> Option<Pattern> {
     }
     // A task that waits for a wake-up is what the others wait for in turn.
     let kind = |wait: &WaitEdge| Some(trace.execution.objects.get(wait.object? as usize)?.kind);
+    // The end of a scope or a barrier waits for what blocks the other tasks.
+    let awaits_threads = |wait: &WaitEdge| {
+        let what = wait.site.and_then(|site| library_calls::awaited(&trace.execution, site));
+        what.is_some_and(library_calls::is_for_threads)
+    };
     let awaits = |wait: &&WaitEdge| {
-        matches!(
-            kind(wait),
-            Some(ObjectKind::Condition | ObjectKind::Semaphore | ObjectKind::Futex)
-        )
+        !awaits_threads(wait)
+            && matches!(
+                kind(wait),
+                Some(ObjectKind::Condition | ObjectKind::Semaphore | ObjectKind::Futex)
+            )
     };
     let wait = failure.waits.iter().find(awaits)?;
     let wait = moment(trace, wait);
