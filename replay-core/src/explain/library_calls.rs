@@ -160,8 +160,8 @@ fn of_frames(frames: &[Frame]) -> Option<SiteCall> {
     Some(SiteCall::Call(call))
 }
 
-/// What a task that is blocked at a site waits for, if that follows from the library function that it called, and the
-/// awaited object is the library's own.
+/// What a task that is blocked at a site waits for, if that follows from the library function that it
+/// called, and the awaited object belongs to the library.
 #[must_use]
 pub fn awaited(execution: &Execution, site: Site) -> Option<&'static str> {
     match of_site(execution, site)? {
