@@ -103,6 +103,8 @@ pub struct SearchOptions {
     pub spurious: u32,
     /// How many freed blocks may come back in one execution.
     pub reuse: u32,
+    /// How many transfers of each task over network connections may be short.
+    pub short_counts: u32,
     /// How late a step may be by the clock of its thread, in nanoseconds; none for any delay.
     pub slack: search::time::Slack,
     /// How long an execution waits for another process if no thread can run.
@@ -188,6 +190,7 @@ impl Default for SearchOptions {
             max_memory: most_memory(),
             spurious: 0,
             reuse: 1,
+            short_counts: 0,
             slack: search::time::SLACK,
             outside_limit: Duration::from_secs(10),
             changes: Vec::new(),
@@ -233,6 +236,7 @@ impl SearchOptions {
             race: options.race,
             spurious: options.spurious,
             reuse: options.reuse,
+            short_counts: options.short_counts,
             slack: options.slack,
             changes: options.changes.clone(),
             predicates: options.predicates.clone(),

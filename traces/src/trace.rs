@@ -84,6 +84,9 @@ pub struct Options {
     /// How many freed blocks may come back in one execution (`--reuse`).
     #[serde(default)]
     pub reuse: u32,
+    /// How many transfers of each task over network connections may be short (`--short-counts`).
+    #[serde(default)]
+    pub short_counts: u32,
     /// How late a step may be by the clock of its thread, in nanoseconds (`--slack`); none for any
     /// delay.
     #[serde(default)]

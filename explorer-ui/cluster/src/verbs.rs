@@ -253,6 +253,7 @@ fn identity(target: &Target, options: &SearchOptions) -> String {
             (this_build(), &target.build_id, &target.name, &target.args),
             (options.strategy, options.seed, options.bound, options.spurious),
             (options.max_steps, options.most_steps, options.beginning),
+            (options.reuse, options.short_counts),
             (options.slack, &options.fail_on, options.points, &options.atomic, &options.focus),
         )
     );

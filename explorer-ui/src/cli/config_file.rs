@@ -40,6 +40,8 @@ pub struct File {
     pub spurious: Option<u32>,
     /// `--reuse`.
     pub reuse: Option<u32>,
+    /// `--short-counts`.
+    pub short_counts: Option<u32>,
     /// `--slack`.
     #[serde(deserialize_with = "parse_slack")]
     pub slack: Option<values::SlackChoice>,

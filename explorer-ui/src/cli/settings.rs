@@ -145,6 +145,7 @@ impl Settings {
             options.max_memory = bytes;
         }
         options.spurious = args.spurious.or(file.spurious).unwrap_or(0);
+        options.short_counts = args.short_counts.or(file.short_counts).unwrap_or(0);
         if let Some(reuse) = args.reuse.or(file.reuse) {
             options.reuse = reuse;
         }

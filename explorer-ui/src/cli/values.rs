@@ -210,6 +210,14 @@ pub fn wakeups(text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| "not a number of wake-ups; give 0 or more".into())
 }
 
+/// The maximum number of short transfers of each thread.
+///
+/// # Errors
+/// If the text is not such a number.
+pub fn transfers(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "not a number of transfers; give 0 or more".into())
+}
+
 /// The maximum number of freed blocks that come back at their old addresses.
 ///
 /// # Errors

@@ -49,6 +49,7 @@ pub(super) fn main(args: &ReplayArgs, console: &Console) -> Result<Status, Probl
         spurious: recorded.spurious,
         main_last: recorded.main_last,
         reuse: recorded.reuse,
+        short_counts: recorded.short_counts,
         slack: recorded.slack,
         keep_going: true,
         when,

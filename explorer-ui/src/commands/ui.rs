@@ -80,6 +80,8 @@ fn refuse_recorded_options(args: &ProgramArgs) -> Result<(), Problem> {
         ("--max-steps", args.max_steps.is_some()),
         ("--max-memory", args.max_memory.is_some()),
         ("--spurious", args.spurious.is_some()),
+        ("--reuse", args.reuse.is_some()),
+        ("--short-counts", args.short_counts.is_some()),
         ("--slack", args.slack.is_some()),
         ("--patience", args.outside_limit.is_some()),
         ("--reset", args.reset.is_some()),

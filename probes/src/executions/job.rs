@@ -57,6 +57,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         memory: job.memory,
         spurious: job.spurious,
         reuse: job.reuse,
+        short_counts: job.short_counts,
         slack: job.slack,
         outside_limit: job.outside_limit,
         time: Exclusive::new(Time::with_room(MAX_TASKS)),

@@ -28,6 +28,7 @@ pub(crate) mod polling;
 pub(crate) mod private;
 pub(crate) mod random;
 pub(crate) mod readiness;
+pub(crate) mod short_counts;
 pub(crate) mod signal_action;
 pub(crate) mod signal_calls;
 pub(crate) mod signal_delivery;

@@ -11,6 +11,7 @@ use crate::kernel::descriptor_kind::{Kind, describe, kind, may_wait};
 use crate::kernel::park::Blocking;
 use crate::kernel::pass::{pass, pass_as};
 use crate::kernel::readiness;
+use crate::kernel::short_counts;
 use crate::kernel::signal_delivery;
 use crate::kernel::socket_limits::may_wait_for;
 use crate::kernel::timer::descriptor;
@@ -248,6 +249,7 @@ fn to_socket(number: i64, args: [u64; 6], site: u64) -> i64 {
     let waits =
         flags as i32 & libc::MSG_DONTWAIT == 0 && may_wait_for(descriptor, libc::SO_SNDTIMEO);
     let is_stream = kind(descriptor) == Kind::Stream;
+    let len = if waits { len } else { short_counts::sent(number, args, site)[2] };
     let mut message = EMPTY;
     let first = match number {
         libc::SYS_sendmsg => [descriptor, from, flags | QUIETLY, 0, 0, 0],
@@ -349,7 +351,7 @@ pub(crate) fn receive(number: i64, args: [u64; 6], site: u64) -> i64 {
         };
     }
     if is_ready && !whole {
-        return pass(number, args);
+        return pass(number, short_counts::received(number, args, false, site));
     }
     if flags & libc::MSG_DONTWAIT != 0 || !may_wait_for(args[0], libc::SO_RCVTIMEO) {
         let answer = pass(number, args);
@@ -390,6 +392,7 @@ pub(crate) fn receive(number: i64, args: [u64; 6], site: u64) -> i64 {
             }
             _ => args,
         };
+        let now = if whole { now } else { short_counts::received(number, now, true, site) };
         // SAFETY: the program's own call, in the form that does not wait.
         let answer = pass_as(number, args, || unsafe { raw::syscall(number, now) });
         match answer {

@@ -201,6 +201,8 @@ pub(crate) struct Root {
     pub(crate) spurious: u32,
     /// How many freed blocks may come back in one execution.
     pub(crate) reuse: u32,
+    /// How many transfers of each task over network connections may be short.
+    pub(crate) short_counts: u32,
     /// How late a step may be by its task's clock; none for any delay.
     pub(crate) slack: search::time::Slack,
     /// How long an execution waits for another process if no task can run, in milliseconds.

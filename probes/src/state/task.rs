@@ -238,6 +238,8 @@ pub(crate) struct Task {
     pub(crate) once: Cell<u64>,
     /// The number of the task's waits that ended as spurious wakeups.
     pub(crate) spurious: Cell<u32>,
+    /// The number of the task's transfers that were short by choice.
+    pub(crate) short_counts: Cell<u32>,
     /// The number of mutexes and write locks that the task holds.
     pub(crate) held: Cell<u32>,
     pub(crate) detached: Cell<bool>,
@@ -367,6 +369,7 @@ impl Task {
         woken_by: Cell::new(0),
         once: Cell::new(0),
         spurious: Cell::new(0),
+        short_counts: Cell::new(0),
         held: Cell::new(0),
         detached: Cell::new(false),
         is_timer: Cell::new(false),
@@ -496,6 +499,7 @@ impl Task {
             woken,
             once,
             spurious,
+            short_counts,
             held,
             detached,
             is_timer,
@@ -569,6 +573,7 @@ impl Task {
         self.woken.set(woken.get());
         self.once.set(once.get());
         self.spurious.set(spurious.get());
+        self.short_counts.set(short_counts.get());
         self.held.set(held.get());
         self.detached.set(detached.get());
         self.is_timer.set(is_timer.get());

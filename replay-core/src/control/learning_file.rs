@@ -66,13 +66,14 @@ pub(crate) fn path(target: &Target, options: &SearchOptions) -> Option<PathBuf> 
     }
     // Everything that an execution of the learning phase depends on.
     let SearchOptions { probing, max_steps, most_steps, beginning, max_memory, .. } = options;
-    let SearchOptions { spurious, reuse, slack, fail_on, .. } = options;
+    let SearchOptions { spurious, reuse, short_counts, slack, fail_on, .. } = options;
     let scope = (
         (&options.atomic, &options.focus, &options.serial, options.main_last),
         &options.predicates,
     );
     let steps = (max_steps, most_steps, beginning);
-    let limits = (probing, steps, max_memory, spurious, reuse, slack, fail_on, scope);
+    let limits =
+        (probing, steps, max_memory, (spurious, reuse, short_counts), slack, fail_on, scope);
     let circumstances = format!("{:?}", (&target.program, &target.args, &target.cwd, limits));
     let digest = blake3::hash(circumstances.as_bytes()).to_hex();
     let name = target.program.file_name()?.to_string_lossy().into_owned();

@@ -196,6 +196,8 @@ pub struct Job {
     pub spurious: u32,
     /// How many freed blocks may come back in one execution.
     pub reuse: u32,
+    /// How many transfers of each task over network connections may be short.
+    pub short_counts: u32,
     /// How late a step may be by the clock of its task, in nanoseconds; none for any delay.
     pub slack: Option<u64>,
     /// How long the execution waits for another process if no task can run, in milliseconds.

@@ -26,6 +26,10 @@ pub struct ProgramArgs {
     /// freed blocks are compared: failures by ABA [1]
     #[arg(long, value_parser = crate::cli::values::blocks, value_name = "N", allow_negative_numbers = true)]
     pub reuse: Option<u32>,
+    /// How many transfers of each thread over network connections may be shorter than the data or the room
+    /// that is there, as the kernel permits [0; without a number 1]
+    #[arg(long, value_parser = crate::cli::values::transfers, num_args = 0..=1, require_equals = true, default_missing_value = "1", value_name = "N")]
+    pub short_counts: Option<u32>,
     /// How late a step may be by its thread's clock (500ms, 1s, 5m; inf for any delay): sleeps, time
     /// limits and timers expire in the order of their deadlines, but for that much [1s; for `heddle test`
     /// 5ms]

@@ -58,7 +58,7 @@ fn header() -> impl Strategy<Value = Header> {
         };
         Learned { sites: spots(sites), words: spots(words) }
     });
-    let limits = (any::<u64>(), any::<u64>(), (any::<u32>(), any::<u32>()), any::<Option<u64>>());
+    let limits = (any::<u64>(), any::<u64>(), any::<(u32, u32, u32)>(), any::<Option<u64>>());
     let memory = prop_oneof![
         any::<u64>().prop_map(MemoryLocation::Program),
         any::<u64>().prop_map(MemoryLocation::Heap),
@@ -99,7 +99,7 @@ fn header() -> impl Strategy<Value = Header> {
             seed,
             points,
             reset,
-            (max_steps, max_memory, (spurious, reuse), slack),
+            (max_steps, max_memory, (spurious, reuse, short_counts), slack),
             learned,
             (changes, predicates, (own_files, main_last)),
         )| {
@@ -114,6 +114,7 @@ fn header() -> impl Strategy<Value = Header> {
                 max_memory,
                 spurious,
                 reuse,
+                short_counts,
                 slack,
                 changes,
                 own_files,

@@ -4,8 +4,8 @@ use super::Search;
 use super::round::Counts;
 use super::wording::{
     Ended, HARNESS_NOTE, NO_STORE_BUFFERS, disturbance_notes, file_note, not_confirmed, notes,
-    reuse_note, scope_note, slack_note, slow_note, spurious_note, uncovered, unobserved,
-    used_by_children,
+    reuse_note, scope_note, short_counts_note, slack_note, slow_note, spurious_note, uncovered,
+    unobserved, used_by_children,
 };
 use crate::StrategyChoice;
 use crate::control::command::execution::reset_name;
@@ -217,6 +217,7 @@ impl Search<'_> {
         notes.extend(main_last.then(|| HARNESS_NOTE.to_owned()));
         notes.extend(absent);
         notes.extend(spurious_note(spurious));
+        notes.extend(short_counts_note(self.options.short_counts));
         notes.extend(slack.map(slack_note));
         if report.verdict == Verdict::Clean && total.unseen & InstrumentationGap::Times as u64 != 0
         {

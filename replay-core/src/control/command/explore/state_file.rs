@@ -160,6 +160,7 @@ struct SearchIdentity {
     max_steps: (u64, u64, u64),
     spurious: u32,
     reuse: u32,
+    short_counts: u32,
     slack: Option<u64>,
     fail_on: Vec<u8>,
     points: String,
@@ -184,6 +185,7 @@ impl SearchIdentity {
             max_steps: (options.max_steps, options.most_steps, options.beginning),
             spurious: options.spurious,
             reuse: options.reuse,
+            short_counts: options.short_counts,
             slack: options.slack,
             fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
             points: options.points.name().into(),
@@ -219,14 +221,15 @@ impl SearchIdentity {
                 self.max_steps != now.max_steps
                     || self.spurious != now.spurious
                     || self.reuse != now.reuse
+                    || self.short_counts != now.short_counts
                     || self.slack != now.slack
                     || self.fail_on != now.fail_on
                     || self.points != now.points
                     || self.scope != now.scope
                     || self.main_last != now.main_last
                     || self.when != now.when,
-                "it has another --max-steps, --spurious, --reuse, --slack, --fail-on, --points, \
-                 --atomic, --focus, --serial, --harness, --when, --always or --never: pass the \
+                "it has another --max-steps, --spurious, --reuse, --short-counts, --slack, --fail-on, \
+                 --points, --atomic, --focus, --serial, --harness, --when, --always or --never: pass the \
                  same ones",
             ),
             (

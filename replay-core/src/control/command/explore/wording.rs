@@ -291,6 +291,16 @@ pub(super) fn spurious_note(spurious: u32) -> Option<String> {
     (spurious > 0).then(|| format!("up to {waits} of each thread could wake up spuriously"))
 }
 
+/// The note for a search with short transfers.
+pub(super) fn short_counts_note(transfers: u32) -> Option<String> {
+    let transfers = match transfers {
+        0 => return None,
+        1 => "1 transfer".to_owned(),
+        more => format!("{more} transfers"),
+    };
+    Some(format!("up to {transfers} of each thread over network connections could be short"))
+}
+
 /// The note for a program that changes files in its working directory.
 pub(super) fn file_note(is_private: bool, refused: Option<String>) -> Option<String> {
     if is_private {

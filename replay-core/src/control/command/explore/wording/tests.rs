@@ -69,6 +69,15 @@ fn assumptions_are_named_with_their_option() {
              expire only if one is were not tried (--slack)"
         )
     );
+    assert_eq!(short_counts_note(0), None);
+    assert_eq!(
+        short_counts_note(1).as_deref(),
+        Some("up to 1 transfer of each thread over network connections could be short")
+    );
+    assert_eq!(
+        short_counts_note(2).as_deref(),
+        Some("up to 2 transfers of each thread over network connections could be short")
+    );
     assert_eq!(spurious_note(0), None);
     assert_eq!(
         spurious_note(1).as_deref(),
