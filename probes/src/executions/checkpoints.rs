@@ -261,6 +261,7 @@ extern "C" fn pick_after_work() -> u64 {
 
 /// Makes a checkpoint if the running execution has reached the next step that is wanted. Returns the step
 /// that is wanted from here on.
+#[inline(always)]
 fn make_if_wanted() -> u64 {
     let [step, next] = CHECKPOINTS.wanted.get();
     let now = world().step.get();
