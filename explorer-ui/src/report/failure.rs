@@ -78,7 +78,7 @@ fn waits(trace: &Trace, wait: &WaitEdge, style: &Style) -> String {
         (Some(object), Some(task)) if object.kind == ObjectKind::Task => {
             line.push_str(&format!(" for {} to exit", holder(task)));
         }
-        (_, None) if let Some(what) = awaited(trace, wait) => {
+        (_, None) if let Some(what) = library_calls::awaited(&trace.execution, wait) => {
             line.push_str(&format!(" for {what}"));
         }
         (Some(object), _) => {
@@ -109,17 +109,10 @@ fn waits(trace: &Trace, wait: &WaitEdge, style: &Style) -> String {
     line
 }
 
-/// What a task waits for by the library function that it called.
-fn awaited(trace: &Trace, wait: &WaitEdge) -> Option<&'static str> {
-    library_calls::awaited(&trace.execution, wait.site?)
-}
-
 /// The step at which the holder acquired the object that a task waits for.
 fn held_since(trace: &Trace, wait: &WaitEdge) -> Option<String> {
     let execution = &trace.execution;
-    let (holder, object) = (wait.holder?, wait.object?);
-    let step = order::held_since(execution, holder, object)
-        .or_else(|| locks::held_since(execution, holder, object))?;
+    let step = locks::held_since(execution, wait.holder?, wait.object?)?;
     let place = clean(&execution.place(execution.steps.get(step)?.site));
     Some(format!(" since step {} ({place})", step + 1))
 }

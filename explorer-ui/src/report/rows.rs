@@ -414,11 +414,9 @@ pub(crate) fn waiting(trace: &Trace, glyphs: &Glyphs) -> Option<Row> {
         if !seen.insert(wait.task) {
             continue;
         }
-        let said = wait.site.filter(|_| wait.holder.is_none());
-        let said = said.and_then(|site| library_calls::awaited(&trace.execution, site));
-        let object = match said {
-            Some(what) => what.to_owned(),
-            None => object_name(trace, wait.object).unwrap_or_default(),
+        let object = match library_calls::awaited(&trace.execution, wait) {
+            Some(what) if wait.holder.is_none() => what.to_owned(),
+            _ => object_name(trace, wait.object).unwrap_or_default(),
         };
         cells.push(Cell {
             task: wait.task,

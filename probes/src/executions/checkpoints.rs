@@ -115,13 +115,11 @@ struct Checkpoints {
     /// to make one, on average; in cycles.
     since: Cell<u64>,
     cost: Cell<u64>,
-    /// Whether the execution that was begun makes checkpoints after long work.
-    looks_for_work: Cell<bool>,
     /// Whether the last execution from its beginning took so long that it has long work.
     is_long: Cell<bool>,
     /// The number of first steps of the execution that was begun that are likely to be shared by later
-    /// ones; 0 if none may be resumed.
-    planned: Cell<u64>,
+    /// ones; none if it makes no checkpoints.
+    planned: Cell<Option<u64>>,
     /// The circumstances of the last execution, if the next one may have steps in common with it.
     last: Cell<Option<Circumstances>>,
     compared: Cell<u32>,
@@ -134,9 +132,8 @@ static CHECKPOINTS: Checkpoints = Checkpoints {
     wanted: Cell::new([NEVER; 2]),
     since: Cell::new(0),
     cost: Cell::new(0),
-    looks_for_work: Cell::new(false),
     is_long: Cell::new(false),
-    planned: Cell::new(0),
+    planned: Cell::new(None),
     last: Cell::new(None),
     compared: Cell::new(0),
 };
@@ -150,8 +147,7 @@ pub(crate) fn find(may_resume: bool) -> bool {
     let strategy = root().strategy.borrow();
     let planned = strategy.planned_steps();
     let is_prepared = may_resume && (planned > 0 || here.is_long.get()) && checkpoint::prepare();
-    here.planned.set(if is_prepared { planned as u64 } else { 0 });
-    here.looks_for_work.set(is_prepared && here.is_long.get());
+    here.planned.set(is_prepared.then_some(planned as u64));
     let usable = is_prepared && is_same;
     let common = if usable { strategy.common_steps().min(limit) as u64 } else { 0 };
     let mut all = here.all.borrow_mut();
@@ -185,7 +181,9 @@ pub(crate) fn execute(
     prefix: Option<&CommonPrefix>,
 ) -> (End, Option<(Parked, bool)>) {
     let began = cycles();
-    want(world().step.get(), CHECKPOINTS.planned.get(), began);
+    if let Some(planned) = CHECKPOINTS.planned.get() {
+        want(world().step.get(), planned, began);
+    }
     let ended = if resumes {
         hot_probes::keep();
         manager::begin_execution();
@@ -220,7 +218,7 @@ fn want(from: u64, planned: u64, now: u64) {
         1 => [planned, NEVER],
         again => [from + again / 2, planned],
     });
-    if here.looks_for_work.get() {
+    if here.is_long.get() {
         switch::set_pick(pick_after_work);
     } else if planned > from {
         switch::set_pick(pick);

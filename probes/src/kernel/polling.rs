@@ -107,6 +107,14 @@ fn ready(poll: u64) -> bool {
     unsafe { (*(poll as *const Poll)).is_ready() }
 }
 
+/// What a poll finds at a descriptor to which a task writes.
+pub(crate) fn room(descriptor: u64) -> i16 {
+    let mut one = libc::pollfd { fd: descriptor as i32, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: the kernel writes only to `one`.
+    unsafe { raw::call!(libc::SYS_poll, &raw mut one, 1, 0) };
+    one.revents
+}
+
 /// The descriptors of the poll at this address.
 fn polled<'p>(poll: u64) -> &'p [libc::pollfd] {
     // SAFETY: as in `ready`; the poll read the array.

@@ -9,6 +9,7 @@
 
 use crate::kernel::descriptor_kind::{Kind, kind, option};
 use crate::kernel::park::Blocking;
+use crate::kernel::polling::room;
 use crate::schedule::scheduler::choose_data;
 use crate::state::root::root;
 use crate::state::task::ExternalWait;
@@ -36,24 +37,20 @@ pub(crate) fn received(number: i64, args: [u64; 6], is_step: bool, site: u64) ->
     let mut there = 0i32;
     // SAFETY: the kernel writes only to the local.
     let answer = unsafe { raw::call!(libc::SYS_ioctl, args[0], libc::FIONREAD, &raw mut there) };
-    if answer != 0 { args } else { shortened(args, (there.max(0) as u64).min(args[LENGTH])) }
+    let most = if answer == 0 { (there.max(0) as u64).min(args[LENGTH]) } else { 0 };
+    let mut shorter = args;
+    shorter[LENGTH] = shortened(most).unwrap_or(args[LENGTH]);
+    shorter
 }
 
-/// The arguments of a call that sends without waiting, perhaps with a smaller length.
-pub(crate) fn sent(number: i64, args: [u64; 6], site: u64) -> [u64; 6] {
-    let may_be_short = matches!(number, libc::SYS_write | libc::SYS_sendto) && is_possible(args);
-    if may_be_short {
-        begin_step(args[0], libc::POLLOUT, site);
+/// The length of a call that sends without waiting, perhaps a smaller one.
+pub(crate) fn sent(number: i64, args: [u64; 6], site: u64) -> u64 {
+    if !matches!(number, libc::SYS_write | libc::SYS_sendto) || !is_possible(args) {
+        return args[LENGTH];
     }
-    let mut one = libc::pollfd { fd: args[0] as i32, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: the kernel writes only to `one`.
-    let mut is_ready = || unsafe { raw::call!(libc::SYS_poll, &raw mut one, 1, 0) == 1 };
-    let fails = libc::POLLERR | libc::POLLHUP;
-    if may_be_short && is_ready() && one.revents & fails == 0 {
-        shortened(args, args[LENGTH])
-    } else {
-        args
-    }
+    begin_step(args[0], libc::POLLOUT, site);
+    let most = if room(args[0]) == libc::POLLOUT { args[LENGTH] } else { 0 };
+    shortened(most).unwrap_or(args[LENGTH])
 }
 
 /// Makes the call a step, to which the choice belongs. A handler that runs before it does not end the call,
@@ -71,18 +68,17 @@ fn is_possible(args: [u64; 6]) -> bool {
         && matches!(option(args[0], libc::SO_DOMAIN), libc::AF_INET | libc::AF_INET6)
 }
 
-/// The arguments with the chosen length, of at most so many bytes.
-fn shortened(mut args: [u64; 6], most: u64) -> [u64; 6] {
-    let lengths = [most, 1, most.saturating_sub(1)];
+/// The chosen length of a transfer of at most so many bytes, if it is to be short.
+fn shortened(most: u64) -> Option<u64> {
     let taken = match most {
         0 | 1 => 0,
         2 => choose_data(2),
         _ => choose_data(3),
     };
-    if taken > 0 {
-        let used = &world().task().short_counts;
-        used.set(used.get() + 1);
-        args[LENGTH] = lengths[taken as usize];
+    if taken == 0 {
+        return None;
     }
-    args
+    let used = &world().task().short_counts;
+    used.set(used.get() + 1);
+    Some(if taken == 1 { 1 } else { most - 1 })
 }

@@ -10,6 +10,7 @@ use crate::instrument::binary::open_files;
 use crate::kernel::descriptor_kind::{Kind, describe, kind, may_wait};
 use crate::kernel::park::Blocking;
 use crate::kernel::pass::{pass, pass_as};
+use crate::kernel::polling::room;
 use crate::kernel::readiness;
 use crate::kernel::short_counts;
 use crate::kernel::signal_delivery;
@@ -192,14 +193,6 @@ fn to_pipe(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
 }
 
-/// What a poll finds at the end of a pipe to which a task writes.
-fn room(descriptor: u64) -> i16 {
-    let mut one = libc::pollfd { fd: descriptor as i32, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: the kernel writes only to `one`.
-    unsafe { raw::call!(libc::SYS_poll, &raw mut one, 1, 0) };
-    one.revents
-}
-
 /// Writes what the pipe takes now, from `done` on, and at most `most` bytes.
 fn part_to_pipe(descriptor: u64, (data, done): (Data, usize), most: usize, is_ready: bool) -> i64 {
     const HERE: i64 = -1;
@@ -249,7 +242,7 @@ fn to_socket(number: i64, args: [u64; 6], site: u64) -> i64 {
     let waits =
         flags as i32 & libc::MSG_DONTWAIT == 0 && may_wait_for(descriptor, libc::SO_SNDTIMEO);
     let is_stream = kind(descriptor) == Kind::Stream;
-    let len = if waits { len } else { short_counts::sent(number, args, site)[2] };
+    let len = if waits { len } else { short_counts::sent(number, args, site) };
     let mut message = EMPTY;
     let first = match number {
         libc::SYS_sendmsg => [descriptor, from, flags | QUIETLY, 0, 0, 0],

@@ -320,26 +320,15 @@ pub(crate) fn all() -> &'static [Record] {
 
 /// The schedule of the execution so far, with the digest of the enabled tasks before each step.
 pub(crate) fn trail() -> Vec<TrailChoice> {
-    choices_of(all())
-        .map(|record| match record.operation {
-            RECORD_DATA => TrailChoice::data(record.value as u32, record.object as u32),
-            _ => TrailChoice::step(TaskId(record.task), record.enabled),
-        })
-        .collect()
-}
-
-/// The records that are choices.
-fn choices_of(records: &[Record]) -> impl Iterator<Item = &Record> {
-    let others = [RECORD_ENABLED, RECORD_CALLERS, RECORD_DEADLINE];
-    records.iter().filter(move |record| !others.contains(&record.operation))
+    let choice = |record: &Record| match record.operation {
+        RECORD_ENABLED | RECORD_CALLERS | RECORD_DEADLINE => None,
+        RECORD_DATA => Some(TrailChoice::data(record.value as u32, record.object as u32)),
+        _ => Some(TrailChoice::step(TaskId(record.task), record.enabled)),
+    };
+    all().iter().filter_map(choice).collect()
 }
 
 /// The schedule of the execution so far.
 pub(crate) fn choices() -> Vec<Choice> {
-    choices_of(all())
-        .map(|record| match record.operation {
-            RECORD_DATA => Choice::Data { taken: record.value as u32, of: record.object as u32 },
-            _ => Choice::Task(TaskId(record.task)),
-        })
-        .collect()
+    trail().into_iter().map(|it| it.choice).collect()
 }

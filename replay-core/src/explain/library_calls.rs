@@ -6,7 +6,7 @@
 
 use crate::symbols::is_library_frame;
 use std::collections::HashMap;
-use traces::{Execution, Frame, Operation, Site};
+use traces::{Execution, Frame, Operation, Site, WaitEdge};
 
 /// A call of a library function by user code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -160,11 +160,11 @@ fn of_frames(frames: &[Frame]) -> Option<SiteCall> {
     Some(SiteCall::Call(call))
 }
 
-/// What a task that is blocked at a site waits for, if that follows from the library function that it
-/// called, and the awaited object belongs to the library.
+/// What a blocked task waits for, if that follows from the library function that it called, and the
+/// awaited object belongs to the library.
 #[must_use]
-pub fn awaited(execution: &Execution, site: Site) -> Option<&'static str> {
-    match of_site(execution, site)? {
+pub fn awaited(execution: &Execution, wait: &WaitEdge) -> Option<&'static str> {
+    match of_site(execution, wait.site?)? {
         SiteCall::Call(call) => call.awaits,
         SiteCall::Internal => None,
     }

@@ -4,7 +4,7 @@ use super::blocked::BlockedBy;
 use super::word_locks::{Change, WordLocks};
 use std::collections::HashMap;
 use std::sync::Arc;
-use traces::order::LocksByTask;
+use traces::order::{self, LocksByTask};
 use traces::{Execution, ObjectLocation, Operation, TaskId, WaitEdge};
 
 pub(super) fn task_of(execution: &Execution, object: Option<u32>) -> Option<TaskId> {
@@ -140,12 +140,15 @@ pub(crate) fn name_word_locks(waits: &mut [WaitEdge], execution: &Execution) {
     }
 }
 
-/// The step at which a task acquired a lock in a word of memory that it holds at the end.
+/// The step at which a task acquired a lock that it holds at the end, also one in a word of memory.
 #[must_use]
 pub fn held_since(execution: &Execution, holder: TaskId, lock: u32) -> Option<usize> {
-    let held = HeldLocks::before(execution, execution.steps.len());
-    let lock = held.lock(lock);
-    held.all().find(|&(word, task, _)| (word, task) == (lock, holder)).map(|(_, _, since)| since)
+    order::held_since(execution, holder, lock).or_else(|| {
+        let held = HeldLocks::before(execution, execution.steps.len());
+        let lock = held.lock(lock);
+        let mut all = held.all();
+        all.find(|&(word, task, _)| (word, task) == (lock, holder)).map(|(_, _, since)| since)
+    })
 }
 
 /// Tracks the held locks step by step.

@@ -3,7 +3,7 @@
 
 use super::library_calls;
 use traces::wire::FoundFailure;
-use traces::{Execution, Failure, FailureKind, Operation, TaskId, WaitEdge};
+use traces::{Execution, Failure, FailureKind, Operation, TaskId};
 
 /// The message for the user.
 pub(crate) fn message(found: &FoundFailure, failure: &Failure, execution: &Execution) -> String {
@@ -29,7 +29,7 @@ pub(crate) fn message(found: &FoundFailure, failure: &Failure, execution: &Execu
                             |object| object.name.as_str(),
                         );
                     match edge.holder {
-                        None if let Some(what) = awaited(edge, execution) => {
+                        None if let Some(what) = library_calls::awaited(execution, edge) => {
                             format!("{} waits for {what}", edge.task)
                         }
                         Some(holder) if holder == edge.task => {
@@ -91,11 +91,6 @@ pub(crate) fn message(found: &FoundFailure, failure: &Failure, execution: &Execu
         }
         _ => detail.to_owned(),
     }
-}
-
-/// What a task waits for by the library function that it called.
-fn awaited(edge: &WaitEdge, execution: &Execution) -> Option<&'static str> {
-    library_calls::awaited(execution, edge.site?)
 }
 
 /// What a task waits for if that is not an object.

@@ -31,22 +31,12 @@ impl TrailChoice {
 }
 
 /// The number of first steps of a path that an execution has taken, with all of their data choices.
-pub(crate) fn steps_in_common(
-    path: impl IntoIterator<Item = TrailChoice>,
-    trail: &[TrailChoice],
-) -> usize {
-    let mut path = path.into_iter();
-    let (mut same, mut steps) = (0, 0);
-    let next = loop {
-        let next = path.next();
-        if next.is_none() || next.as_ref() != trail.get(same) {
-            break next;
-        }
-        steps += usize::from(trail[same].is_step());
-        same += 1;
-    };
+pub(crate) fn steps_in_common(path: &[TrailChoice], trail: &[TrailChoice]) -> usize {
+    let same = path.iter().zip(trail).take_while(|(one, other)| one == other).count();
+    let steps = trail[..same].iter().filter(|choice| choice.is_step()).count();
     // A data choice is part of the step before it.
-    let is_within = next.iter().chain(trail.get(same)).any(|choice| !choice.is_step());
+    let next = path.get(same).into_iter().chain(trail.get(same));
+    let is_within = next.into_iter().any(|choice| !choice.is_step());
     steps - usize::from(is_within && steps > 0)
 }
 
@@ -80,7 +70,7 @@ mod tests {
             ("01a2", "012", 1),
             ("a", "b", 0),
         ] {
-            assert_eq!(steps_in_common(trail(path), &trail(ran)), steps, "{path} after {ran}");
+            assert_eq!(steps_in_common(&trail(path), &trail(ran)), steps, "{path} after {ran}");
         }
     }
 
@@ -88,6 +78,6 @@ mod tests {
     fn other_enabled_tasks_are_another_step() {
         let path = [TrailChoice::step(TaskId(0), 1), TrailChoice::step(TaskId(1), 2)];
         let trail = [TrailChoice::step(TaskId(0), 1), TrailChoice::step(TaskId(1), 3)];
-        assert_eq!(steps_in_common(path, &trail), 1);
+        assert_eq!(steps_in_common(&path, &trail), 1);
     }
 }

@@ -18,10 +18,6 @@ pub(crate) struct PathProgress {
     /// The order of the operations of the path and of the running execution.
     #[serde(skip)]
     pub(crate) order: Order,
-    /// The number of first steps of the next execution that `order` contains, if it is that of another
-    /// search's execution.
-    #[serde(skip)]
-    adopted: Option<usize>,
     /// The pending operations of all tasks when the execution ended.
     #[serde(skip)]
     pub(crate) pending: Vec<PendingOperation>,
@@ -39,7 +35,6 @@ pub(crate) struct PathProgress {
 impl PathProgress {
     /// Begins an execution that repeats the first `same` nodes of the path.
     pub(crate) fn restart(&mut self, same: usize) {
-        let same = self.adopted.take().map_or(same, |adopted| adopted.min(same));
         self.depth = 0;
         self.asked = 0;
         self.order.rewind(same);
@@ -52,13 +47,6 @@ impl PathProgress {
     pub(crate) fn start_again(self) -> PathProgress {
         let PathProgress { order, rebuilds, holes, .. } = self;
         PathProgress { order, rebuilds, holes, ..PathProgress::default() }
-    }
-
-    /// Takes the order of another search's execution, which has the first `steps` steps in common with
-    /// the next one.
-    pub(crate) fn adopt(&mut self, order: Order, steps: usize) {
-        self.order = order;
-        self.adopted = Some(steps);
     }
 
     /// The number of steps that are known from earlier executions, so that an execution can be resumed

@@ -16,7 +16,7 @@ mod part;
 use crate::strategy::auto::{Auto, Parts};
 use crate::strategy::checked_dpor::{CheckingWalk, Classes};
 use crate::strategy::dfs::Measure;
-use crate::{AnyStrategy, Coverage, Reduction, Strategy, Tree};
+use crate::{AnyStrategy, Coverage, PrefixReplay, Reduction, Strategy, Tree};
 use part::Part;
 use serde::{Deserialize, Serialize};
 use std::mem::Discriminant;
@@ -251,10 +251,11 @@ impl Frontier {
         let mut taken: Vec<(usize, usize, AnyStrategy)> = Vec::new();
         for (part, from) in self.parts.iter_mut().enumerate().filter(|(_, part)| !part.is_over()) {
             let mut strategies = from.take((portions / left).max(1));
-            // A worker that runs pieces of several parts in turn would have nothing in common with the
-            // one before.
+            // Searches whose schedules begin alike become neighbours: a worker that runs one after another
+            // resumes executions at the steps that both have in common. Those of several parts in turn
+            // have none.
             if left == 1 {
-                from.arrange(&mut strategies);
+                strategies.sort_by_cached_key(PrefixReplay::planned_choices);
             }
             let strategies = strategies.into_iter().enumerate();
             taken.extend(strategies.map(|(number, strategy)| (number, part, strategy)));

@@ -156,16 +156,6 @@ impl Dfs {
         self.rebuilds.count()
     }
 
-    /// The choices of the path.
-    fn choices(&self) -> impl Iterator<Item = TrailChoice> + '_ {
-        self.path.iter().map(|node| match node {
-            Node::Task { candidates, taken, digest, .. } => {
-                TrailChoice::step(candidates[*taken], *digest)
-            }
-            &Node::Data { taken, of, .. } => TrailChoice::data(taken, of),
-        })
-    }
-
     /// Whether the next choice is beyond the repeated prefix.
     #[must_use]
     pub fn is_new(&self) -> bool {
@@ -434,12 +424,18 @@ impl PrefixReplay for Dfs {
     }
 
     fn planned_choices(&self) -> Vec<TrailChoice> {
-        self.choices().collect()
+        let choice = |node: &Node| match node {
+            Node::Task { candidates, taken, digest, .. } => {
+                TrailChoice::step(candidates[*taken], *digest)
+            }
+            &Node::Data { taken, of, .. } => TrailChoice::data(taken, of),
+        };
+        self.path.iter().map(choice).collect()
     }
 
     fn adopt(&mut self, before: &mut Dfs, trail: &[TrailChoice]) -> usize {
         match self.measure == before.measure {
-            true => steps_in_common(self.choices(), trail),
+            true => steps_in_common(&self.planned_choices(), trail),
             false => 0,
         }
     }

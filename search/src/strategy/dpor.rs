@@ -111,15 +111,6 @@ impl Dpor {
         self.path.len() < self.trunk.len()
     }
 
-    /// The choices of the path.
-    fn choices(&self) -> impl Iterator<Item = TrailChoice> + '_ {
-        self.path.iter().flat_map(|frame| {
-            let step = TrailChoice::step(frame.event.task, frame.digest);
-            let data = frame.data.iter().map(|&(taken, of)| TrailChoice::data(taken, of));
-            std::iter::once(step).chain(data)
-        })
-    }
-
     /// Whether an execution was cut or given up, so that its rest was not observed.
     #[must_use]
     pub fn has_holes(&self) -> bool {
@@ -552,18 +543,23 @@ impl PrefixReplay for Dpor {
     }
 
     fn planned_choices(&self) -> Vec<TrailChoice> {
-        self.choices().collect()
+        let choices = |frame: &PathNode| {
+            let step = TrailChoice::step(frame.event.task, frame.digest);
+            let data = frame.data.iter().map(|&(taken, of)| TrailChoice::data(taken, of));
+            std::iter::once(step).chain(data).collect::<Vec<_>>()
+        };
+        self.path.iter().flat_map(choices).collect()
     }
 
     fn adopt(&mut self, before: &mut Dpor, trail: &[TrailChoice]) -> usize {
-        let order = std::mem::take(&mut before.progress.order);
-        let steps = steps_in_common(self.choices(), trail).min(order.marked().saturating_sub(1));
+        let common = steps_in_common(&self.planned_choices(), trail);
+        let order = &mut self.progress.order;
+        let steps = order.adopt(&mut before.progress.order, common);
         // The next execution finds races with these steps, but does not run them.
         let tasks: Vec<TaskId> = self.path[..steps].iter().map(|frame| frame.event.task).collect();
         for (frame, clock) in self.path.iter_mut().zip(order.clocks_after(&tasks)) {
             frame.clock = clock;
         }
-        self.progress.adopt(order, steps);
         steps
     }
 

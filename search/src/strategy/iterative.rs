@@ -17,8 +17,7 @@
 //!   Schedules with fewer preemptions are run again, which is little compared with the new ones of
 //!   the level.
 
-use crate::prefix::Position;
-use crate::prefix::TrailChoice;
+use crate::prefix::{Position, TrailChoice};
 use crate::reduction::events::{Map, Order, mix};
 use crate::strategy::descriptor::{BoundUnit, Descriptor};
 use crate::strategy::dfs::{Dfs, Measure};
@@ -147,10 +146,6 @@ pub struct Level {
     steps: usize,
     #[serde(skip)]
     order: Order,
-    /// The number of first steps of the next execution that `order` contains, if it is that of another
-    /// search's execution.
-    #[serde(skip)]
-    adopted: Option<usize>,
     #[serde(with = "stored_cache")]
     cache: Cache,
 }
@@ -193,7 +188,6 @@ impl Level {
             redundant: false,
             steps: 0,
             order: Order::default(),
-            adopted: None,
             cache: Cache::default(),
         }
     }
@@ -239,9 +233,7 @@ impl Level {
         self.redundant = false;
         self.steps = 0;
         if self.measure == Measure::Preemptions {
-            let repeats = self.dfs.repeats();
-            let same = self.adopted.take().map_or(repeats, |adopted| adopted.min(repeats));
-            self.order.rewind(same);
+            self.order.rewind(self.dfs.repeats());
         }
     }
 
@@ -348,15 +340,8 @@ impl PrefixReplay for Level {
     }
 
     fn adopt(&mut self, before: &mut Level, trail: &[TrailChoice]) -> usize {
-        let order = std::mem::take(&mut before.order);
         let steps = self.dfs.adopt(&mut before.dfs, trail);
-        if !self.needs_pending() {
-            return steps;
-        }
-        let steps = steps.min(order.marked().saturating_sub(1));
-        self.order = order;
-        self.adopted = Some(steps);
-        steps
+        if self.needs_pending() { self.order.adopt(&mut before.order, steps) } else { steps }
     }
 
     fn position(&self) -> Option<Position> {

@@ -3,14 +3,13 @@
 use super::pattern::{Moment, Pattern};
 use crate::explain::lock_cycle::lock_cycle;
 use crate::explain::{library_calls, locks};
-use traces::{Failure, ObjectKind, Operation, Site, Trace, WaitEdge, order};
+use traces::{Failure, ObjectKind, Operation, Site, Trace, WaitEdge};
 
 pub(super) fn pattern(trace: &Trace, failure: &Failure) -> Option<Pattern> {
     if let Some(wait) = failure.waits.iter().find(|wait| wait.holder == Some(wait.task))
         && let Some(object) = wait.object
     {
-        let since = order::held_since(&trace.execution, wait.task, object)
-            .or_else(|| locks::held_since(&trace.execution, wait.task, object));
+        let since = locks::held_since(&trace.execution, wait.task, object);
         return Some(Pattern::OwnLock { wait: moment(trace, wait), since });
     }
     if let Some(cycle) = lock_cycle(trace, failure) {
@@ -20,7 +19,7 @@ pub(super) fn pattern(trace: &Trace, failure: &Failure) -> Option<Pattern> {
     let kind = |wait: &WaitEdge| Some(trace.execution.objects.get(wait.object? as usize)?.kind);
     // The end of a scope or a barrier waits for what blocks the other tasks.
     let awaits_threads = |wait: &WaitEdge| {
-        let what = wait.site.and_then(|site| library_calls::awaited(&trace.execution, site));
+        let what = library_calls::awaited(&trace.execution, wait);
         what.is_some_and(library_calls::is_for_threads)
     };
     let awaits = |wait: &&WaitEdge| {

@@ -39,6 +39,8 @@ pub struct Order {
     slots: Vec<usize>,
     /// The number of steps that the last rewind retained.
     retained: usize,
+    /// The most steps that the next rewind retains, if the order is that of another search's execution.
+    adopted: Option<usize>,
     journal: Journal,
 }
 
@@ -108,6 +110,7 @@ impl Order {
     /// Restores the state before `step`, if that step was marked; otherwise the state at the start.
     /// Returns the number of steps that remain.
     pub fn rewind(&mut self, step: usize) -> usize {
+        let step = self.adopted.take().map_or(step, |adopted| adopted.min(step));
         let Some(mark) = self.journal.marks.get(step).cloned() else {
             self.clear();
             return 0;
@@ -148,10 +151,13 @@ impl Order {
         step
     }
 
-    /// The number of steps of the last execution to the state before which [`Order::rewind`] can return.
-    #[must_use]
-    pub fn marked(&self) -> usize {
-        self.journal.marks.len()
+    /// Takes over the order of another search's execution, whose first `steps` steps the next execution
+    /// has, too. Returns the number of steps that the next rewind retains at most.
+    pub fn adopt(&mut self, before: &mut Order, steps: usize) -> usize {
+        *self = std::mem::take(before);
+        let steps = steps.min(self.journal.marks.len().saturating_sub(1));
+        self.adopted = Some(steps);
+        steps
     }
 
     /// The clocks after the first steps, each of which is a step of one of the tasks. The state before the

@@ -4,7 +4,7 @@ use crate::share::trunk::Trunk;
 use crate::strategy::dfs::{Dfs, Measure};
 use crate::strategy::dpor::Dpor;
 use crate::strategy::iterative::{Level, Levels};
-use crate::{AnyStrategy, Coverage, PrefixReplay, Reduction, Sharing, Strategy};
+use crate::{AnyStrategy, Coverage, Reduction, Sharing, Strategy};
 use serde::{Deserialize, Serialize};
 use traces::wire::Plan;
 
@@ -194,14 +194,6 @@ impl Part {
                 taken.into_iter().map(AnyStrategy::Dpor).collect()
             }
             Part::Alone { strategy, .. } => strategy.take().into_iter().collect(),
-        }
-    }
-
-    /// Arranges searches so that those whose schedules begin alike are neighbours: a worker that runs one
-    /// after another resumes executions at the steps that both have in common.
-    pub(super) fn arrange(&self, searches: &mut [AnyStrategy]) {
-        if matches!(self, Part::Trees { .. } | Part::Levels { .. } | Part::Trunk { .. }) {
-            searches.sort_by_cached_key(PrefixReplay::planned_choices);
         }
     }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::prefix::{Prefixed, TrailChoice, steps_in_common};
 use crate::simulation::generated::Generated;
 use crate::simulation::{Program, Run, programs, run};
-use crate::{Decision, Outcome, PendingOperation, PrefixReplay, View};
+use crate::{Decision, Outcome, PendingOperation, View};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The results of a complete search.
@@ -448,7 +448,7 @@ fn classes_in_pieces(
                 }
                 common = common.min(last.search.common_steps());
                 let given_up = run(program, &mut last).ending.is_err();
-                let steps = steps_in_common(last.trail.iter().copied(), &before);
+                let steps = steps_in_common(&last.trail, &before);
                 assert!(executions > 0 || steps >= common, "{steps} of {common} steps are common");
                 adopted += std::mem::take(&mut common);
                 redundant += u64::from(given_up);
