@@ -252,7 +252,8 @@ impl Clocks {
         use Operation as O;
         let own = self.of(next.task).clock;
         match next.operation {
-            O::Read | O::Write | O::Update | O::Await | O::Yield | O::Sleep | O::TryLock => own,
+            O::Read | O::Write | O::Update | O::Await | O::Yield | O::Sleep => own,
+            O::TryLock | O::Transfer => own,
             O::Lock => {
                 let object = self.objects.get(&next.object);
                 object.map_or(own, |object| own.max(object.held_until))

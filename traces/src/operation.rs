@@ -81,6 +81,8 @@ operations! {
     Sleep = 50,
     /// A wait for a descriptor to become ready.
     Ready = 56,
+    /// A read from or a write to a descriptor that does not wait; its value is 0, or `EAGAIN` if it is refused.
+    Transfer = 57,
     /// A plain or atomic read of memory.
     Read = 64,
     /// A plain or atomic write of memory.

@@ -236,7 +236,8 @@ pub(crate) fn synchronise(operation: Operation, object: u64, mutex: u64, succeed
         O::Start | O::Exit | O::ExitNow => {
             delayed_stores::note(MemoryEffect::Update, me as u64 + 1, 0)
         }
-        O::Read | O::Write | O::Update | O::Await | O::Yield | O::Sleep | O::Ready => {}
+        O::Read | O::Write | O::Update | O::Await | O::Yield | O::Sleep => {}
+        O::Ready | O::Transfer => {}
         O::Detach | O::Handler | O::SignalWait | O::TestCancel => {}
         _ => delayed_stores::note(MemoryEffect::Update, object, 0),
     }

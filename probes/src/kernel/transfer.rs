@@ -21,6 +21,7 @@ use crate::state::pending_signals::Information;
 use crate::state::task::Gate;
 use crate::state::world::world;
 use crate::sys::raw;
+use crate::sys::readable::is_readable;
 use traces::Operation;
 
 const AGAIN: i64 = -(libc::EAGAIN as i64);
@@ -408,11 +409,4 @@ pub(crate) fn receive(number: i64, args: [u64; 6], site: u64) -> i64 {
             _ => return call.result(answer),
         }
     }
-}
-
-/// Whether a read or an accept would not wait.
-fn is_readable(descriptor: u64) -> bool {
-    let mut one = libc::pollfd { fd: descriptor as i32, events: libc::POLLIN, revents: 0 };
-    // SAFETY: the kernel writes only to `one`.
-    unsafe { raw::call!(libc::SYS_poll, &raw mut one, 1, 0) != 0 }
 }

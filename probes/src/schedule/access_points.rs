@@ -7,11 +7,12 @@ use crate::detect::atoms;
 use crate::detect::delayed_stores;
 use crate::detect::learned_points;
 use crate::schedule::busy_loops::no_step;
-use crate::schedule::scheduler::{point_if, read_step};
+use crate::schedule::scheduler::{point, point_if, read_step};
 use crate::state::locks;
 use crate::state::open_words::{Awaited, WordSet};
-use crate::state::task::Gate;
+use crate::state::task::{ExternalWait, Gate};
 use crate::state::world::world;
+use crate::steps::record;
 use crate::sys::interpose::PROGRAM_CALL;
 use search::spin::SpinDetector;
 use traces::Operation;
@@ -62,6 +63,32 @@ pub(crate) fn look_at_files(words: WordSet, signals: bool, wait: u64, site: u64)
     if is_in_company() {
         words.iter().map(of).for_each(|access| look(&access));
     }
+}
+
+/// The running task is about to read from a descriptor, or to write to it, without waiting: one step, which changes
+/// the state of these open files if `wait` is over, and otherwise only looks at it.
+pub(crate) fn transfer_at_once(words: WordSet, descriptor: u64, wait: &ExternalWait, site: u64) {
+    let of =
+        |address, writes| Access { address, size: 8, writes, atomic: true, proven: true, site };
+    settle_write();
+    let is_point = words.iter().any(|word| is_point(&of(word, true)));
+    if is_point {
+        let task = world().task();
+        task.open_files.set(Some(Awaited::change(words)));
+        task.limited_wait.set(wait.address());
+        // The call continues, and may wait.
+        PROGRAM_CALL.keep_during(|| {
+            clear_below();
+            point(Operation::Transfer, descriptor.wrapping_add(1), site, Gate::Open);
+        });
+        task.open_files.set(None);
+    }
+    // SAFETY: the address is that of `wait`.
+    let changes = unsafe { ExternalWait::is_over(wait.address()) };
+    if is_point && !changes {
+        record::value(libc::EAGAIN as u64);
+    }
+    words.iter().for_each(|word| look(&of(word, changes)));
 }
 
 /// A library is about to store, by an atomic operation that is not instrumented, what the program's

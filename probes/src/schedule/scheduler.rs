@@ -142,6 +142,7 @@ fn next(world: &World, number: u16) -> PendingOperation {
         Operation::TimedWriteLock => rwlock::is_writable(object) || rwlock::prefers_writers(object),
         Operation::RwUnlock => rwlock::is_written(object),
         Operation::Ready => task.open_files.get().is_none_or(|awaited| awaited.changes),
+        Operation::Transfer => stall::is_over(task),
         Operation::Join => !stall::joins_in_vain(task),
         other => locks::would_succeed(other, object, gate.is_of_word()).unwrap_or(other.is_write()),
     };

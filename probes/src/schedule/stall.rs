@@ -359,7 +359,8 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     // What a task did before any task was observed is no part of this step.
     STEP.makes_progress.set(false);
     STEP.reads_clock.set(false);
-    STEP.of_file.set(matches!(operation, O::Write | O::Update) && open_words::is_one(address));
+    let accesses_file = matches!(operation, O::Write | O::Update) && open_words::is_one(address);
+    STEP.of_file.set(accesses_file || operation == O::Transfer);
     let mut objects = root().step_objects.borrow();
     objects.clear();
     atoms::each_object(task, |object| objects.push(object.address));
@@ -416,6 +417,8 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
             changed
         }
         O::FutexWoken if !task.woken.get() => Effect::None,
+        O::Transfer if is_over(task) => changed,
+        O::Transfer => looked,
         O::Ready if let Some(awaited) = task.open_files.get() => {
             unless(awaited.changes && is_over(task))
         }
@@ -541,7 +544,7 @@ pub(crate) fn is_stalled(stalls: &SpinDetector, number: u16, task: &Task) -> boo
 
 /// Whether there is something to find for a task that looks at descriptors or waits for them: what made them
 /// ready may be no step.
-fn is_over(task: &Task) -> bool {
+pub(crate) fn is_over(task: &Task) -> bool {
     let wait = task.limited_wait.get();
     // SAFETY: while `open_files` has a value, the task is parked in the call that stored the address of its
     // wait, on its stack, or 0.

@@ -5,6 +5,7 @@ pub(crate) mod clock;
 pub(crate) mod end;
 pub(crate) mod exclusive;
 pub(crate) mod library_call;
+pub(crate) mod library_words;
 pub(crate) mod locks;
 pub(crate) mod open_words;
 pub(crate) mod outcome;

@@ -38,6 +38,20 @@ pub(crate) fn is_one(address: u64) -> bool {
     index(address).is_some()
 }
 
+/// A name for the word at this address, if it is one; pipes have that of the descriptor by which they are known.
+pub(crate) fn name(address: u64) -> Option<String> {
+    Some(match index(address)? {
+        MESSAGE_QUEUES => "message queues".to_owned(),
+        SEMAPHORE_SETS => "semaphore sets".to_owned(),
+        last if last == DESCRIPTORS - 1 => format!("descriptors from {last} on"),
+        number if number < DESCRIPTORS => format!("descriptor {number}"),
+        word => {
+            let what = if word < DESCRIPTORS + PIPES { "written" } else { "taken" };
+            format!("pipe of descriptor {}, {what}", (word - DESCRIPTORS) % PIPES)
+        }
+    })
+}
+
 /// A set of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WordSet([u64; COUNT.div_ceil(64)]);

@@ -3,6 +3,7 @@
 use crate::memory::{arena, thread_block};
 use crate::state::root::root;
 use crate::state::world::world;
+use crate::state::{library_words, open_words};
 use crate::steps::declarations;
 use crate::sys::channel;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,9 +14,11 @@ fn describe(kind: ObjectKind, object: u64) -> ObjectInfo {
     let mut name = declarations::name_of(object);
     if name[0] == 0
         && matches!(kind, ObjectKind::Memory | ObjectKind::Futex)
-        && is_thread_id(object)
+        && let Some(own) = own_name(object)
     {
-        name[..THREAD_END.len()].copy_from_slice(THREAD_END.as_bytes());
+        // The last byte stays 0.
+        let len = own.len().min(name.len() - 1);
+        name[..len].copy_from_slice(&own.as_bytes()[..len]);
     }
     let base = ObjectInfo { address: object, kind: kind as u32, name, ..ObjectInfo::default() };
     if kind == ObjectKind::Task {
@@ -47,6 +50,14 @@ fn describe(kind: ObjectKind, object: u64) -> ObjectInfo {
         }
     }
     ObjectInfo { class: class::ADDRESS, ..base }
+}
+
+/// The name of a word that no symbol of the program names.
+fn own_name(address: u64) -> Option<String> {
+    if is_thread_id(address) {
+        return Some(THREAD_END.to_owned());
+    }
+    open_words::name(address).or_else(|| library_words::name(address))
 }
 
 /// Whether the address is that of the id of a thread, in the C library's block.

@@ -206,7 +206,10 @@ pub(super) fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
             10 => {
                 let of = if rng.below(3) == 0 { [0, 1] } else { [here.0; 2] };
                 let wanted = Wanted { register: 1, of, takes: rng.below(2) == 0, limit: None };
-                code.push(Code::Ready(wanted));
+                code.push(match rng.below(2) {
+                    0 => Code::Ready(wanted),
+                    _ => Code::Transfer(wanted),
+                });
             }
             11 => code.push(Code::Store(here, Value::Is(0))),
             _ => code.push(Code::Broadcast(0)),

@@ -74,6 +74,8 @@ pub enum Code {
     FutexWake(usize),
     /// Waits until a variable is not 0, as for a descriptor that is ready.
     Ready(Wanted),
+    /// The same without waiting, as for a transfer that may be refused: gets 0 where all are 0.
+    Transfer(Wanted),
     /// Sleeps for a time.
     Sleep(u64),
     /// Register = the time since the start, in microseconds. No step.
@@ -488,6 +490,14 @@ impl<'p> Machine<'p> {
                     ..next(Operation::Ready, first)
                 }
             }
+            Code::Transfer(wanted) => {
+                let [first, second] = wanted.of.map(variable);
+                PendingOperation {
+                    further_objects: (second != first).then_some(second).into_iter().collect(),
+                    writes: wanted.takes && self.ready(wanted).is_some(),
+                    ..next(Operation::Transfer, first)
+                }
+            }
             Code::Sleep(_) => next(Operation::Sleep, 0),
             Code::Unlock(at) => next(Operation::Unlock, mutex(self.at(task, at))),
             Code::Wait(index, with) | Code::TimedWait(_, index, with, _) => {
@@ -619,7 +629,7 @@ impl<'p> Machine<'p> {
                 }
                 self.tasks[task].registers[register] = 2;
             }
-            Code::Ready(wanted) => {
+            Code::Ready(wanted) | Code::Transfer(wanted) => {
                 let ready = self.ready(wanted);
                 let found = ready.map_or(0, |index| self.variables[index]);
                 self.tasks[task].registers[wanted.register] = found;
@@ -744,7 +754,7 @@ impl Machine<'_> {
             Operation::Lock => Effect::Acquired { lock: next.object, tried: false },
             Operation::Unlock => Effect::Released(next.object),
             Operation::SemTimedWait if expires => Effect::Read,
-            Operation::Ready if same => Effect::Read,
+            Operation::Ready | Operation::Transfer if same => Effect::Read,
             Operation::FutexWait => Effect::Read,
             Operation::FutexWoken if expires => Effect::None,
             Operation::Wait => Effect::Released(next.mutex),

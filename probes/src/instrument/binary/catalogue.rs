@@ -7,7 +7,7 @@
 
 use crate::instrument::binary::library_states::{self, HEAP_NAME, Hidden};
 use crate::instrument::binary::operand::{Measure, NONE, Operand, When};
-use crate::state::open_words;
+use crate::state::{library_words, open_words};
 use std::collections::HashMap;
 use std::ffi::CStr;
 
@@ -15,12 +15,6 @@ static TABLE: &str = include_str!("libc.txt");
 
 /// The registers of integer arguments in the System V ABI, numbered as in instruction encodings.
 const ARGUMENTS: [u8; 6] = [7, 6, 2, 1, 8, 9];
-
-/// How many pieces of hidden state the table may name.
-const STATES: usize = 64;
-
-/// The words that represent hidden state. Nothing is ever written to them.
-static STATE_WORDS: [u64; STATES] = [0; STATES];
 
 /// When a call has effects that last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -280,8 +274,8 @@ impl Catalogue {
                 } else if of == "semaphore-sets" {
                     operand.displacement = open_words::at(open_words::SEMAPHORE_SETS);
                 } else {
-                    let index = self.states.binary_search(&of).ok()?.min(STATES - 1);
-                    operand.displacement = &raw const STATE_WORDS[index] as u64;
+                    let number = self.states.binary_search(&of).ok()?;
+                    operand.displacement = library_words::at(number, self.states[number]);
                 }
                 if of == "environment"
                     && let Some((address, _)) = self.variable("environ")

@@ -79,12 +79,14 @@ pub(super) fn several(
         }
         Measure::Stream => stream(register(operand.base), each),
         Measure::StandardStream => stream(peek(operand.displacement, 8), each),
-        Measure::Descriptor(number) => open_files::each_word(register(number), each),
+        Measure::Descriptor(number) => {
+            open_files::each_word(register(number), arguments.site, each);
+        }
         Measure::Taken { from, len } => {
-            open_files::each_taken(register(from), register(len), each);
+            open_files::each_taken((register(from), register(len)), arguments.site, each);
         }
         Measure::Given { to, len } => {
-            open_files::each_given(register(to), register(len), each);
+            open_files::each_given((register(to), register(len)), arguments.site, each);
         }
         Measure::Closed(number) => open_files::each_closed(register(number), each),
         Measure::Key(number) => each(keys::word(register(number) as u32), 8),

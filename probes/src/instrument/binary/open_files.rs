@@ -9,10 +9,12 @@ use crate::detect::access::{Access, is_in_company, settle_write};
 use crate::instrument::binary::known_files::{self, File};
 use crate::instrument::binary::pipes;
 use crate::instrument::binary::sockets;
-use crate::schedule::access_points::visit;
-use crate::state::open_words::{self, DESCRIPTORS, PIPES};
+use crate::schedule::access_points::{transfer_at_once, visit};
+use crate::state::open_words::{self, DESCRIPTORS, PIPES, WordSet};
+use crate::state::task::ExternalWait;
 use crate::state::world::world;
 use crate::sys::raw;
+use crate::sys::readable::{is_readable, is_readable_by_byte};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
@@ -61,8 +63,8 @@ pub(crate) fn each_file(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
 }
 
 /// The same and the word of the descriptor itself, which another task may close or let lead to another file.
-pub(super) fn each_word(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
-    own(descriptor, state(descriptor), each);
+pub(super) fn each_word(descriptor: u64, site: u64, each: &mut dyn FnMut(u64, u64)) {
+    use_descriptor(descriptor, state(descriptor), site);
     each_file(descriptor, each);
 }
 
@@ -80,10 +82,19 @@ pub(crate) fn each_awaited(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
     }
 }
 
-/// The words that a read of at most `len` bytes accesses.
-pub(super) fn each_taken(descriptor: u64, len: u64, each: &mut dyn FnMut(u64, u64)) {
+/// The words that a read of at most `len` bytes accesses. A read that does not wait makes its step here.
+pub(super) fn each_taken((descriptor, len): (u64, u64), site: u64, each: &mut dyn FnMut(u64, u64)) {
     let found = state(descriptor);
-    own(descriptor, found, each);
+    use_descriptor(descriptor, found, site);
+    if let Some(found) = found.filter(|_| len > 0 && is_in_company() && !waits(descriptor))
+        && is_exact(descriptor)
+    {
+        transfer(descriptor, found, is_readable, site);
+        if let State::Pipe { number, .. } = found {
+            pipes::look(number, descriptor as u32 as i32, len);
+        }
+        return;
+    }
     let Some(State::Pipe { number, written, taken }) = found else {
         return each_file(descriptor, each);
     };
@@ -99,6 +110,38 @@ pub(super) fn each_taken(descriptor: u64, len: u64, each: &mut dyn FnMut(u64, u6
     }
 }
 
+/// Whether a read that does not wait takes something exactly if a poll finds the descriptor readable.
+fn is_exact(descriptor: u64) -> bool {
+    match kind(descriptor) {
+        Some(libc::S_IFIFO) => true,
+        Some(libc::S_IFSOCK) => is_readable_by_byte(descriptor),
+        _ => false,
+    }
+}
+
+/// Whether a write to the descriptor passes something to a reader.
+fn is_transfer(descriptor: u64) -> bool {
+    matches!(kind(descriptor), Some(libc::S_IFIFO | libc::S_IFSOCK))
+}
+
+/// What kind of file a descriptor leads to.
+fn kind(descriptor: u64) -> Option<libc::mode_t> {
+    status(descriptor as u32 as i32).map(|status| status.st_mode & libc::S_IFMT)
+}
+
+/// A call that does not wait makes one step: it changes nothing unless `would_succeed` holds for the descriptor.
+fn transfer(descriptor: u64, file: State, would_succeed: fn(u64) -> bool, site: u64) {
+    let mut words = WordSet::NONE;
+    match file {
+        State::Whole(word) => words.add(word, 8),
+        State::Pipe { written, taken, .. } => {
+            words.add(written, 8);
+            words.add(taken, 8);
+        }
+    }
+    transfer_at_once(words, descriptor, &ExternalWait::new(would_succeed, descriptor), site);
+}
+
 /// A read that waited for the pipe, if it is one, looks again: which writes it finds is a matter of order, unless
 /// that does not change what it returns.
 pub(crate) fn looks_again(descriptor: u64, len: u64, site: u64) {
@@ -111,11 +154,20 @@ pub(crate) fn looks_again(descriptor: u64, len: u64, site: u64) {
     }
 }
 
-/// The words that a write of `len` bytes accesses: one that waits for room writes all in any case.
-pub(super) fn each_given(descriptor: u64, len: u64, each: &mut dyn FnMut(u64, u64)) {
+/// The words that a write of `len` bytes accesses: one that waits for room writes all in any case. A write that does
+/// not wait makes its step here.
+pub(super) fn each_given((descriptor, len): (u64, u64), site: u64, each: &mut dyn FnMut(u64, u64)) {
     let found = state(descriptor);
-    own(descriptor, found, each);
+    use_descriptor(descriptor, found, site);
     match found {
+        Some(found) if is_in_company() && !waits(descriptor) && is_transfer(descriptor) => {
+            // Whether there is room decides nothing here: a full pipe may take a little, and the call shows then
+            // whether it was refused.
+            transfer(descriptor, found, |_| true, site);
+            if let State::Pipe { number, .. } = found {
+                pipes::forget(number);
+            }
+        }
         Some(State::Pipe { number, written, .. }) if waits(descriptor) => {
             each(written, 8);
             pipes::give(number, len);
@@ -167,6 +219,17 @@ fn own(descriptor: u64, file: Option<State>, each: &mut dyn FnMut(u64, u64)) {
         Some(State::Whole(file)) if file == own => {}
         Some(_) => each(own, 8),
     }
+}
+
+/// A call uses a descriptor, which it does not change: it depends on what else that may lead to, but not on other
+/// calls that use it.
+fn use_descriptor(descriptor: u64, file: Option<State>, site: u64) {
+    own(descriptor, file, &mut |address, size| {
+        if is_in_company() {
+            settle_write();
+            visit(Access { address, size, writes: false, atomic: true, proven: false, site });
+        }
+    });
 }
 
 /// Whether a call on the descriptor waits.

@@ -88,6 +88,14 @@ impl Accesses {
         at.ok().map(|at| many[at].1)
     }
 
+    /// Changes the kind of all accesses.
+    pub(super) fn set_all(&mut self, access: Access) {
+        self.few.iter_mut().for_each(|one| one.1 = access);
+        if let Some(many) = &mut self.many {
+            Arc::make_mut(many).iter_mut().for_each(|one| one.1 = access);
+        }
+    }
+
     /// Changes the kind of the access to the operation's own object.
     pub(super) fn set_own(&mut self, access: Access) {
         self.few[0].1 = access;

@@ -20,7 +20,10 @@ pub(super) fn may_fail(operation: Operation) -> bool {
     matches!(
         operation,
         O::TryLock | O::SemTryWait | O::TryReadLock | O::TryWriteLock | O::SpinTryLock | O::Update
-    ) || matches!(operation, O::TimedLock | O::TimedReadLock | O::SemTimedWait | O::Join)
+    ) || matches!(
+        operation,
+        O::Transfer | O::TimedLock | O::TimedReadLock | O::SemTimedWait | O::Join
+    )
 }
 
 /// Whether the operation acquires a lock, and waits until that is possible.
