@@ -5,6 +5,8 @@
 //! about the schedule, unless it takes longer than three seconds. When such a process ends relative to other
 //! tasks is not explored, so a program that starts one is not explored completely.
 
+use crate::schedule::external;
+use crate::state::root::root;
 use crate::sys::channel::header;
 use crate::sys::raw;
 use std::cell::Cell;
@@ -82,13 +84,13 @@ pub(crate) fn has(process: i32) -> bool {
 }
 
 /// Waits in real time until `is_ready`, as long as the processes that the program started run, at most
-/// three seconds.
+/// three seconds, and at most as long as an execution waits for another process.
 pub(crate) fn give_time(is_ready: impl Fn() -> bool) {
     let pause = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-    if processes() == Processes::None {
+    if processes() == Processes::None || external::repeats_end() {
         return;
     }
-    for _ in 0..MOST {
+    for _ in 0..MOST.min(root().outside_limit) {
         if CHILDREN.timeouts.get() >= MOST_TIMEOUTS || is_ready() || processes() != Processes::Run {
             return;
         }

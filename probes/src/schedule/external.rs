@@ -52,12 +52,10 @@ fn most_in_vain() -> u64 {
     if first_wait().is_none() { 1 } else { 2 }
 }
 
-/// Whether a recorded execution is repeated that ended here, although it waited, in waits for what only this
-/// process uses.
-fn repeats_end() -> bool {
+/// Whether a recorded execution is repeated that ended here, although it waited.
+pub(crate) fn repeats_end() -> bool {
     let strategy = root().strategy.borrow();
     matches!(strategy.rest(), AnyStrategy::Follow(follow) if follow.is_over())
-        && first_wait().is_none()
 }
 
 /// Whether to determine the enabled tasks again after a pause. That is so if a task waits for
