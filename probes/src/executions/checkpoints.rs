@@ -120,7 +120,9 @@ struct Checkpoints {
     /// The number of first steps of the execution that was begun that are likely to be shared by later
     /// ones; none if it makes no checkpoints.
     planned: Cell<Option<u64>>,
-    /// The circumstances of the last execution, if the next one may have steps in common with it.
+    /// The circumstances in which the last execution began, and those in which it ended, if the next one may have
+    /// steps in common with it.
+    began: Cell<Option<Circumstances>>,
     last: Cell<Option<Circumstances>>,
     compared: Cell<u32>,
 }
@@ -134,6 +136,7 @@ static CHECKPOINTS: Checkpoints = Checkpoints {
     cost: Cell::new(0),
     is_long: Cell::new(false),
     planned: Cell::new(None),
+    began: Cell::new(None),
     last: Cell::new(None),
     compared: Cell::new(0),
 };
@@ -142,7 +145,9 @@ static CHECKPOINTS: Checkpoints = Checkpoints {
 /// all of them unless `may_resume`. Whether any is left, to be restored.
 pub(crate) fn find(may_resume: bool) -> bool {
     let here = &CHECKPOINTS;
-    let is_same = here.last.take() == Some(Circumstances::now());
+    let now = Circumstances::now();
+    // What an execution learns holds for its steps from the next execution on.
+    let is_same = here.began.replace(Some(now)) == Some(now) && here.last.take() == Some(now);
     let limit = root().common.replace(usize::MAX);
     let strategy = root().strategy.borrow();
     let planned = strategy.planned_steps();
