@@ -5,7 +5,8 @@ use crate::kernel::own_names;
 use crate::kernel::park::{Blocking, Held, NO_DESCRIPTOR};
 use crate::kernel::pass::{pass, pass_as};
 use crate::kernel::socket_limits::may_wait_for;
-use crate::state::open_words::WordSet;
+use crate::schedule::external;
+use crate::state::open_words::{self, WordSet};
 use crate::state::task::ExternalWait;
 use crate::sys::raw;
 use std::cell::Cell;
@@ -49,6 +50,11 @@ pub(crate) fn open(number: i64, args: [u64; 6], site: u64) -> i64 {
     descriptor
 }
 
+/// What a call that opens an end of a pipe waits for: that a task opens the other one.
+fn opened() -> WordSet {
+    WordSet::of(open_words::OPEN_FILES)
+}
+
 /// Opens the reading end, which writers see from now on, and waits for one.
 fn open_to_read(number: i64, args: [u64; 6], now: [u64; 6], site: u64) -> i64 {
     // SAFETY: the program's own call, in the form that does not wait.
@@ -56,7 +62,12 @@ fn open_to_read(number: i64, args: [u64; 6], now: [u64; 6], site: u64) -> i64 {
     if descriptor < 0 {
         return descriptor;
     }
-    let call = Blocking::new(descriptor as u64, libc::POLLIN, site);
+    // A task that waits to open the other end has it from now on, so that this one does not wait for it.
+    external::look_for_all();
+    let call = Blocking::new(descriptor as u64, libc::POLLIN, site)
+        .changing(opened())
+        .in_one_step()
+        .apart();
     while !has_writer(descriptor as u64) {
         let wait = ExternalWait::new(has_writer, descriptor as u64)
             .private_if(own_names::is_private)
@@ -148,7 +159,8 @@ fn open_to_write(number: i64, args: [u64; 6], now: [u64; 6], site: u64) -> i64 {
     // The name was followed, and found something.
     let flags = now[flags] as i32 & !(libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW);
     let opening = Opening { pipe, flags, answer: Cell::new(NO_READER) };
-    let call = Blocking::new(NO_DESCRIPTOR, libc::POLLOUT, site);
+    let call =
+        Blocking::new(NO_DESCRIPTOR, libc::POLLOUT, site).changing(opened()).in_one_step().apart();
     while !opening.attempt() {
         let wait = ExternalWait::new(
             |address| self::opening(address).attempt(),
@@ -164,7 +176,9 @@ fn open_to_write(number: i64, args: [u64; 6], now: [u64; 6], site: u64) -> i64 {
             return result;
         }
     }
-    pass_as(number, args, || opening.answer.get())
+    let descriptor = pass_as(number, args, || opening.answer.get());
+    if descriptor >= 0 {}
+    descriptor
 }
 
 /// `connect`. A socket has no call that does not wait, but a time limit, which is its own option.

@@ -5,6 +5,7 @@ use crate::kernel::descriptor_kind::{Kind, kind};
 use crate::kernel::pass;
 use crate::schedule::external;
 use crate::schedule::stall;
+use crate::state::open_words;
 use crate::state::task::{Gate, Task};
 use crate::state::world::world;
 use traces::Operation;
@@ -39,7 +40,8 @@ pub(crate) fn describe(task: u16) -> String {
 
 /// A descriptor, whose number is one less, and what it refers to.
 fn of_descriptor(object: u64) -> String {
-    let Some(descriptor) = object.checked_sub(1) else { return "another process".to_owned() };
+    let descriptor = object.checked_sub(1).filter(|_| !open_words::is_one(object));
+    let Some(descriptor) = descriptor else { return "another process".to_owned() };
     match kind(descriptor) {
         Kind::Pipe => format!("descriptor {descriptor} (a pipe)"),
         Kind::Stream | Kind::Messages => format!("descriptor {descriptor} (a socket)"),

@@ -9,6 +9,7 @@ use crate::kernel::children;
 use crate::kernel::descriptor_kind::inode;
 use crate::kernel::polling::Poll;
 use crate::primitives::cancel;
+use crate::schedule::access_points;
 use crate::schedule::external;
 use crate::schedule::scheduler::point;
 use crate::state::cancellation;
@@ -58,6 +59,9 @@ fn park_to_change(
     task.limited_wait.set(wait.address());
     let ended = park(wait, object, interrupts, site);
     task.open_files.set(None);
+    if ended == Ended::Ready {
+        access_points::change(words, site);
+    }
     ended
 }
 
@@ -125,6 +129,8 @@ pub(crate) struct Blocking {
     further: WordSet,
     /// Whether the step that ends the wait also makes the call.
     changes: bool,
+    /// Whether the call waits for no data of the descriptor.
+    is_apart: bool,
     site: u64,
 }
 
@@ -140,6 +146,7 @@ impl Blocking {
             retried: Cell::new(false),
             further: WordSet::NONE,
             changes: false,
+            is_apart: false,
             site,
         }
     }
@@ -158,6 +165,11 @@ impl Blocking {
     /// The same, where the step that ends the wait also makes the call.
     pub(crate) fn in_one_step(self) -> Blocking {
         Blocking { changes: true, ..self }
+    }
+
+    /// The same, where that is all the call waits for, and no data of the descriptor.
+    pub(crate) fn apart(self) -> Blocking {
+        Blocking { is_apart: true, ..self }
     }
 
     /// The same, for at most this long.
@@ -218,7 +230,10 @@ impl Blocking {
             0 => Interrupted::UnlessRestarted,
             _ => Interrupted::Always,
         };
-        let object = self.descriptor.wrapping_add(1);
+        let object = match self.further.iter().next() {
+            Some(word) if self.further.is_apart() => word,
+            _ => self.descriptor.wrapping_add(1),
+        };
         let limit = match self.limit.replace(0) {
             0 => None,
             option => time_limit(self.descriptor, option),
@@ -245,6 +260,7 @@ impl Blocking {
     fn words(&self) -> WordSet {
         match self.descriptor {
             _ if !access::is_in_company() => WordSet::NONE,
+            _ if self.is_apart => self.further,
             NO_DESCRIPTOR => self.further,
             descriptor => self.further.and(words_of(descriptor)),
         }

@@ -358,7 +358,9 @@ pub(crate) fn receive(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
     let whole = whole && kind(args[0]) == Kind::Stream;
     let mut call = Blocking::new(args[0], libc::POLLIN, site).limited_by(libc::SO_RCVTIMEO);
-    if kind(args[0]) == Kind::Other {
+    // What the call returns is a matter of the order of the steps after which it continues, with few exceptions.
+    let is_alike = number == libc::SYS_read && open_files::returns_all(args[0], args[2]);
+    if !is_alike {
         call = call.in_one_step();
     }
     loop {
@@ -367,7 +369,7 @@ pub(crate) fn receive(number: i64, args: [u64; 6], site: u64) -> i64 {
                 return result;
             }
             if number == libc::SYS_read {
-                open_files::looks_again(args[0], args[2], site);
+                open_files::looks_again(args[0], args[2], is_alike, site);
             }
             continue;
         }

@@ -91,6 +91,15 @@ pub(crate) fn transfer_at_once(words: WordSet, descriptor: u64, wait: &ExternalW
     words.iter().for_each(|word| look(&of(word, changes)));
 }
 
+/// The step of the running task that has begun changes the state of these open files.
+pub(crate) fn change(words: WordSet, site: u64) {
+    if is_in_company() {
+        let of =
+            |address| Access { address, size: 8, writes: true, atomic: true, proven: true, site };
+        words.iter().map(of).for_each(|access| look(&access));
+    }
+}
+
 /// A library is about to store, by an atomic operation that is not instrumented, what the program's
 /// code reads.
 pub(crate) fn stored(address: u64, size: u64, site: u64) {

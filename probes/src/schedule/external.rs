@@ -32,6 +32,17 @@ fn is_for_own(number: u16) -> bool {
     matches!(world().tasks[usize::from(number)].gate(), Gate::Ready(wait) if unsafe { ExternalWait::is_own(wait) })
 }
 
+/// Checks the waits of all tasks. A check may make a call that it was waited for, which other waits depend on.
+pub(crate) fn look_for_all() {
+    let world = world();
+    for number in world.alive() {
+        if let Gate::Ready(wait) = world.tasks[usize::from(number)].gate() {
+            // SAFETY: as in `is_outside`.
+            unsafe { ExternalWait::is_over(wait) };
+        }
+    }
+}
+
 /// Whether another process may end the wait of a task.
 fn may_end(number: u16) -> bool {
     upcalls::get().waits_outside(number)

@@ -10,10 +10,12 @@ const FILES: usize = DESCRIPTORS + 2 * PIPES;
 /// The word of all System V message queues, and that of all semaphore sets.
 pub(crate) const MESSAGE_QUEUES: usize = FILES;
 pub(crate) const SEMAPHORE_SETS: usize = FILES + 1;
-const COUNT: usize = FILES + 2;
+/// The word of which files are open, and which names there are.
+pub(crate) const OPEN_FILES: usize = FILES + 2;
+const COUNT: usize = FILES + 3;
 
 /// The words of open files and descriptors, and behind them those of pipes: what was written, and what was
-/// taken; then those of System V objects. Nothing is ever written to them.
+/// taken; then those of System V objects and of all files. Nothing is ever written to them.
 static WORDS: [u64; COUNT] = [0; COUNT];
 
 /// The address of a word.
@@ -43,6 +45,7 @@ pub(crate) fn name(address: u64) -> Option<String> {
     Some(match index(address)? {
         MESSAGE_QUEUES => "message queues".to_owned(),
         SEMAPHORE_SETS => "semaphore sets".to_owned(),
+        OPEN_FILES => "open files".to_owned(),
         last if last == DESCRIPTORS - 1 => format!("descriptors from {last} on"),
         number if number < DESCRIPTORS => format!("descriptor {number}"),
         word => {
@@ -50,6 +53,16 @@ pub(crate) fn name(address: u64) -> Option<String> {
             format!("pipe of descriptor {}, {what}", (word - DESCRIPTORS) % PIPES)
         }
     })
+}
+
+/// What a task waits for that waits for a change of the word at this address, if that represents no open file.
+pub(crate) fn awaited_name(address: u64) -> Option<&'static str> {
+    match index(address)? {
+        MESSAGE_QUEUES => Some("a message queue"),
+        SEMAPHORE_SETS => Some("a semaphore set"),
+        OPEN_FILES => Some("the other end of a pipe"),
+        _ => None,
+    }
 }
 
 /// A set of words.
@@ -91,6 +104,11 @@ impl WordSet {
         *self == WordSet::NONE
     }
 
+    /// Whether all of them represent something else than an open file, of which there are some.
+    pub(crate) fn is_apart(&self) -> bool {
+        !self.is_empty() && self.iter().all(|word| word >= at(FILES))
+    }
+
     /// The addresses of the words.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
         let bits = self.0;
@@ -115,6 +133,11 @@ impl Awaited {
         Awaited { words, changes: false, signals }
     }
 
+    /// Whether the wait is for no data of a descriptor.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.changes && self.words.is_apart()
+    }
+
     /// A call that changes these.
     pub(crate) fn change(words: WordSet) -> Awaited {
         Awaited { words, changes: true, signals: false }
@@ -128,7 +151,7 @@ mod tests {
     #[test]
     fn a_set_has_the_words_of_all_its_ranges() {
         let mut set = WordSet::NONE;
-        assert!(set.is_empty());
+        assert!(set.is_empty() && !set.is_apart());
         set.add(at(5), 8);
         set.add(at(191), 8);
         set.add(at(63), 16);
@@ -137,9 +160,10 @@ mod tests {
         let (start, size) = all();
         set.add(start, size);
         assert_eq!(set.iter().count(), FILES);
-        assert!(is_one(start) && is_one(at(SEMAPHORE_SETS)) && !is_one(start - 8));
+        assert!(is_one(start) && is_one(at(OPEN_FILES)) && !is_one(start - 8));
         assert!(!is_one(at(COUNT - 1) + 8));
         let queues = WordSet::of(MESSAGE_QUEUES);
         assert_eq!(queues.iter().collect::<Vec<_>>(), [at(MESSAGE_QUEUES)]);
+        assert!(queues.is_apart() && !queues.and(set).is_apart());
     }
 }

@@ -20,11 +20,15 @@ fn describe(kind: ObjectKind, object: u64) -> ObjectInfo {
         let len = own.len().min(name.len() - 1);
         name[..len].copy_from_slice(&own.as_bytes()[..len]);
     }
+    let awaited = open_words::awaited_name(object).filter(|_| kind == ObjectKind::Descriptor);
+    if let Some(awaited) = awaited {
+        name[..awaited.len()].copy_from_slice(awaited.as_bytes());
+    }
     let base = ObjectInfo { address: object, kind: kind as u32, name, ..ObjectInfo::default() };
     if kind == ObjectKind::Task {
         return ObjectInfo { class: class::TASK, number: object - 1, ..base };
     }
-    if kind == ObjectKind::Descriptor {
+    if kind == ObjectKind::Descriptor && awaited.is_none() {
         return ObjectInfo { class: class::DESCRIPTOR, number: object - 1, ..base };
     }
     if let Some(block) = arena::find(object) {

@@ -55,6 +55,8 @@ pub struct PendingOperation {
     pub cancellable: bool,
     /// Whether signals and timers change what a read finds: it looks at descriptors that report them.
     pub finds_signals: bool,
+    /// Whether the wait is for no data of a descriptor, so that waits whose objects are not known do not affect it.
+    pub is_apart: bool,
     /// The objects whose change the task awaits in a spin loop ([`crate::spin`]).
     pub awaited_objects: Objects<3>,
     /// Further such objects, which the task changes itself in each iteration, and changes back.
@@ -120,6 +122,7 @@ impl PendingOperation {
             prefers_writers: false,
             cancellable: false,
             finds_signals: false,
+            is_apart: false,
             awaited_objects: Objects::NONE,
             restored_objects: Objects::NONE,
             awaits_unknown: false,

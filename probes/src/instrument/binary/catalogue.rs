@@ -273,6 +273,8 @@ impl Catalogue {
                     operand.displacement = open_words::at(open_words::MESSAGE_QUEUES);
                 } else if of == "semaphore-sets" {
                     operand.displacement = open_words::at(open_words::SEMAPHORE_SETS);
+                } else if of == "files" {
+                    operand.displacement = open_words::at(open_words::OPEN_FILES);
                 } else {
                     let number = self.states.binary_search(&of).ok()?;
                     operand.displacement = library_words::at(number, self.states[number]);

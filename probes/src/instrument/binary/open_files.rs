@@ -142,14 +142,22 @@ fn transfer(descriptor: u64, file: State, would_succeed: fn(u64) -> bool, site: 
     transfer_at_once(words, descriptor, &ExternalWait::new(would_succeed, descriptor), site);
 }
 
+/// Whether a read of `len` bytes from a pipe returns the same whichever writes end its wait.
+pub(crate) fn returns_all(descriptor: u64, len: u64) -> bool {
+    let Some(State::Pipe { number, .. }) = state(descriptor) else { return false };
+    pipes::returns_all(number, len)
+}
+
 /// A read that waited for the pipe, if it is one, looks again: which writes it finds is a matter of order, unless
-/// that does not change what it returns.
-pub(crate) fn looks_again(descriptor: u64, len: u64, site: u64) {
+/// that does not change what it returns. That is a step where the end of the wait was none for the pipe.
+pub(crate) fn looks_again(descriptor: u64, len: u64, is_step: bool, site: u64) {
     let Some(State::Pipe { number, written: address, .. }) = state(descriptor) else { return };
     let at = descriptor as u32 as i32;
     if is_in_company() && !pipes::finds_all(number, at, len) {
-        settle_write();
-        visit(Access { address, size: 8, writes: true, atomic: true, proven: false, site });
+        if is_step {
+            settle_write();
+            visit(Access { address, size: 8, writes: true, atomic: true, proven: false, site });
+        }
         pipes::look(number, at, len);
     }
 }
@@ -234,9 +242,14 @@ fn use_descriptor(descriptor: u64, file: Option<State>, site: u64) {
 
 /// Whether a call on the descriptor waits.
 fn waits(descriptor: u64) -> bool {
-    // SAFETY: passes no pointer.
-    let flags = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL) };
+    let flags = flags(descriptor);
     flags >= 0 && flags & i64::from(libc::O_NONBLOCK) == 0
+}
+
+/// The flags of the descriptor's open file, or an error.
+fn flags(descriptor: u64) -> i64 {
+    // SAFETY: passes no pointer.
+    unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL) }
 }
 
 /// An execution begins.
@@ -338,8 +351,14 @@ pub(super) fn each_at_path(path: u64, each: &mut dyn FnMut(u64, u64)) {
         unsafe { raw::call!(libc::SYS_newfstatat, libc::AT_FDCWD, path, status.as_mut_ptr(), 0) };
     // SAFETY: the kernel has written it.
     let file = (result == 0).then(|| unsafe { status.assume_init_ref() }).and_then(file_with_path);
-    if let Some(descriptor) = file.and_then(|file| first_of(file, DESCRIPTORS as i32)) {
-        each_file(descriptor as u64, each);
+    let Some(descriptor) = file.and_then(|file| first_of(file, DESCRIPTORS as i32)) else { return };
+    match state(descriptor as u64) {
+        // To open or to name a pipe may change which ends it has, but not what it holds.
+        Some(State::Pipe { written, taken, .. }) => {
+            each(taken, 8);
+            each(written, 8);
+        }
+        _ => each_file(descriptor as u64, each),
     }
 }
 

@@ -96,6 +96,15 @@ pub(super) fn finds_all(number: u64, descriptor: i32, len: u64) -> bool {
     finds_all_of(number, || held(descriptor), len)
 }
 
+/// Whether a read of this much returns the same whichever writes end its wait, as far as the writes so far show.
+pub(super) fn returns_all(number: u64, len: u64) -> bool {
+    let Some(pipe) = entry(number).map(Cell::get).filter(|pipe| !pipe.coarse) else {
+        return false;
+    };
+    let is_small = (1..=PAGE).contains(&len);
+    len == 1 || is_small && pipe.grain > 0 && pipe.grain.is_multiple_of(len)
+}
+
 /// Whether a read of this much, which does not wait, finds what depends on the order of the writes.
 pub(super) fn depends_on_writes(number: u64, descriptor: i32, len: u64) -> bool {
     let held = held(descriptor);

@@ -175,7 +175,9 @@ impl Event {
             O::Ready => {
                 self.waits = !next.has_timeout;
                 self.touch(object, if next.writes { Access::Write } else { Access::Read });
-                self.touch(DESCRIPTORS, Access::Read);
+                if !next.is_apart {
+                    self.touch(DESCRIPTORS, Access::Read);
+                }
             }
             // The result of a writer's timed lock depends on which readers may enter.
             O::WriteWake if next.has_timeout => self.touch(object, Access::Write),
