@@ -5,6 +5,7 @@ use super::pieces::PieceRunner;
 use super::state_file::{KnownFailure, SearchPosition, Unrecorded};
 use super::wording::{delayed_store, late, saved_elsewhere, seen_once, why_missing};
 use crate::control::capture;
+use crate::control::command::backtraces::print_backtraces;
 use crate::control::command::execution::{
     Outcome, record_again, run_single, single_job, trace_options,
 };
@@ -257,6 +258,7 @@ impl Search<'_> {
         let bug = bug(failure, &trace.execution, path, found_at);
         match at {
             // The simplest schedule represents the failure.
+        print_backtraces(&mut trace, self.target, self.interrupt);
             Some(at) => {
                 let known = &mut self.saved.bugs[at];
                 known.best = best;
