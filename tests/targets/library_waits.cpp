@@ -1,4 +1,4 @@
-// Deadlocks over what C++'s library implements with futexes of its own: each is named by its argument.
+// Deadlocks over what C++'s library implements with futexes: each is named by its argument.
 
 #include <atomic>
 #include <barrier>

@@ -1,4 +1,4 @@
-//! A thread panics if another one was between its accesses: the panic is in a function of its own, and another
+//! A thread panics if another one was between its accesses: the panic is in a separate function, and another
 //! thread waits for the one that panics.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};

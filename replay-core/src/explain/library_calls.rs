@@ -546,6 +546,9 @@ mod tests {
         let condition = frame("std::sync::poison::condvar::Condvar::wait", STD, false);
         let idle = [condition.clone(), worker.clone()];
         assert_eq!(awaited_in(&idle), Some("a task of the runtime to run"));
+        let path = "/home/x/.cargo/registry/src/index/rayon-core-1.13.0/src/registry.rs";
+        let of_pool = frame("rayon_core::registry::WorkerThread::wait_until", path, false);
+        assert_eq!(awaited_in(&[condition.clone(), of_pool]), Some("a job of its thread pool"));
         let busy = [condition, frame("app::task", "/src/app.rs", false), worker];
         assert_eq!(awaited_in(&busy), None);
     }

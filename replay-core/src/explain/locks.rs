@@ -137,7 +137,7 @@ pub(crate) fn name_word_locks(waits: &mut [WaitEdge], execution: &Execution) {
         let lock = held.lock(object);
         let holders: Vec<TaskId> =
             held.all().filter(|&(word, ..)| word == lock).map(|(_, task, _)| task).collect();
-        // A writer that waits blocks everybody else, also a reader that reads already.
+        // A writer that waits blocks every other task, also one that reads already.
         let writer = held.waiting_writer(lock).filter(|&writer| writer != wait.task);
         // Of several readers, those that wait themselves are a part of the deadlock.
         let is_part = |task: &&TaskId| **task != wait.task && waiting.contains(*task);

@@ -16,7 +16,7 @@ pub(super) enum Change {
     Acquired,
     /// Its task becomes one of its readers.
     Shared,
-    /// Its task waits until the readers have released it, and nobody else can acquire it meanwhile.
+    /// Its task waits until the readers have released it, and no other task can acquire it meanwhile.
     Awaited,
     /// Its task releases it.
     Released,

@@ -291,7 +291,7 @@ impl Search<'_> {
     /// Runs a failing schedule again until it fails, a few times at most.
     fn confirm(&self, found: &FoundFailure, options: &SearchOptions) -> Confirmation {
         let mut missing = None;
-        // Whether the schedule was followed to an end without a failure.
+        // Whether the schedule has not led to a failure once.
         let mut has_passed = false;
         for _ in 0..CONFIRMATIONS {
             let choices = found.choices.clone();
@@ -303,13 +303,16 @@ impl Search<'_> {
                     return Confirmation::Reported(why);
                 }
             };
+            // A process that was killed from outside says nothing about the schedule.
+            has_passed |= match &again {
+                Outcome::Recorded(trace) => trace.failure.is_none(),
+                Outcome::Diverged { .. } => true,
+                Outcome::Died { .. } | Outcome::Interrupted => false,
+            };
             let once = why_missing(&again).map(|why| self.trace_without_execution(found, &why));
             missing = Some(match (again, once) {
                 // The failing execution was not recorded: show the same schedule, which passed.
-                (Outcome::Recorded(trace), Some(once)) => {
-                    has_passed = true;
-                    Trace { failure: once.failure, ..*trace }
-                }
+                (Outcome::Recorded(trace), Some(once)) => Trace { failure: once.failure, ..*trace },
                 (_, Some(once)) => once,
                 // The same schedule passes and fails.
                 (Outcome::Recorded(mut trace), None) if has_passed => {
@@ -539,9 +542,9 @@ fn waits_include(all: &str, part: &str) -> bool {
 /// even once is not confirmed either.
 const CONFIRMATIONS: u32 = 3;
 
-/// What the message of a failure adds if its schedule failed again only after it had passed.
-const FAILS_AT_TIMES: &str = " (its schedule passed when it was run again, and then failed: it depends on \
-                              something outside of the schedule)";
+/// What the message of a failure adds if its schedule failed again only after it had not.
+const FAILS_AT_TIMES: &str = " (its schedule ended differently when it was run again, and then failed: it \
+                              depends on something outside of the schedule)";
 
 /// The result of running a failing schedule again.
 enum Confirmation {
