@@ -514,6 +514,10 @@ mod tests {
             ("crossbeam_channel::channel::Sender<T>::send", Some("room in a channel")),
             ("crossbeam_channel::select::Select::select", Some("an operation of a select")),
             ("crossbeam_utils::sync::parker::Parker::park", Some("an unpark")),
+            (
+                "crossbeam_utils::sync::wait_group::WaitGroup::wait",
+                Some("the other threads of a wait group"),
+            ),
             ("std::barrier<std::__empty_completion>::wait", Some("the other threads of a barrier")),
             ("std::future<int>::get()", Some("the result of a future")),
             ("std::__basic_future<int>::wait() const", Some("the result of a future")),
