@@ -21,8 +21,8 @@ pub mod symbols;
 mod xstate;
 
 pub use control::command::{
-    OpenRunner, WorkerPool, explore, explore_with, learn, pieces, reduce_environment, replay, run,
-    substitute,
+    OpenRunner, WorkerPool, explore, explore_with, learn, pieces, print_backtraces,
+    reduce_environment, replay, run, substitute,
 };
 pub use control::runner;
 pub use error::Error;

@@ -39,6 +39,9 @@ pub struct Target {
     pub build_id: String,
     /// What differs from the command that the user gave, one line each.
     pub notes: Vec<String>,
+    /// Whether Rust's panics print backtraces as the environment says. No execution that is recorded
+    /// does.
+    pub prints_backtraces: bool,
 }
 
 /// Who merges the results of a search.

@@ -89,6 +89,21 @@ fn what_blocks_a_thread_in_rusts_library_is_named() {
     }
 }
 
+/// The learning phase meets it first, before the mutex is a point: two tasks wait for a futex.
+#[test]
+fn a_mutex_that_is_locked_twice_is_one_failure() {
+    let home = Home::new();
+    let path = program("mutex_locked_twice").build().expect("targets compile");
+    let path = path.to_string_lossy().into_owned();
+    for options in [&["--keep-going"][..], &[]] {
+        let report = home.heddle([&["explore", "--json"], options, &["--", &path]].concat());
+        let report = report.report();
+        let kinds: Vec<_> = report.bugs.iter().map(|bug| bug.kind).collect();
+        assert_eq!(kinds, [traces::FailureKind::SelfDeadlock], "{report:?}");
+        assert!(report.unconfirmed.is_empty(), "{report:?}");
+    }
+}
+
 /// The lock cycle is recognised, and the steps are those of a lock.
 #[test]
 fn a_deadlock_over_read_write_locks_is_a_cycle_of_locks() {

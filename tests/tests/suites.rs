@@ -427,6 +427,35 @@ fn a_failure_whose_recording_does_not_repeat_is_no_pass() {
     assert!(junit.contains("<failure") && junit.contains("did not repeat"), "{junit}");
 }
 
+/// A schedule that fails in every second run is no result of the search.
+#[test]
+fn a_failure_whose_schedule_also_passes_is_not_confirmed() {
+    let (home, outside) = (Home::new(), Home::new());
+    let number = outside.path().join("number-of-runs");
+    const AT_TIMES: &str = "(its schedule ended differently when it was run again, and then failed: it \
+                            depends on something outside of the schedule)";
+    let source = "#include <assert.h>\n#include <pthread.h>\n#include <stdio.h>\n\
+        static void *run(void *unused) { return unused; }\n\
+        int main(void) {\n  int runs = 0;\n  FILE *file = fopen(NUMBER, \"r+\");\n\
+        fscanf(file, \"%d\", &runs);\n  rewind(file);\n  fprintf(file, \"%09d\", runs + 1);\n\
+        fclose(file);\n  pthread_t thread;\n  pthread_create(&thread, 0, run, 0);\n\
+        pthread_join(thread, 0);\n  assert(runs % 2 == 0);\n  return 0;\n}\n";
+    std::fs::write(home.path().join("twice.c"), source).expect("a file");
+    let mut compiler = Command::new("gcc");
+    compiler.arg(format!("-DNUMBER=\"{}\"", number.display()));
+    compiler.args(["-g", "-pthread", "-o", "twice", "twice.c"]).current_dir(home.path());
+    assert!(compiler.status().expect("gcc runs").success());
+    for first in ["000000000", "000000001"] {
+        std::fs::write(&number, first).expect("a file");
+        let run = home.heddle(["explore", "--json", "--reset", "exec", "--", "./twice"]);
+        let report = run.report();
+        assert!(report.bugs.is_empty(), "{report:?}");
+        let said: Vec<&str> = report.unconfirmed.iter().map(|bug| bug.message.as_str()).collect();
+        assert!(said.iter().any(|text| text.contains(AT_TIMES)), "{report:?}");
+        assert_eq!(run.status, 1, "{run:?}");
+    }
+}
+
 /// A cargo command in the copy of the Rust suite, with the binaries of this build in `PATH`.
 fn cargo(home: &Home, words: &[&str], runner: bool) -> Run {
     let directory = home.path().join("counters");

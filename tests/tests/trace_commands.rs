@@ -156,7 +156,7 @@ fn the_program_gets_its_environment_unchanged_and_in_order() {
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped());
     let run = tests::heddle::run(command, std::time::Duration::from_secs(600));
-    assert_eq!(run.stdout, format!("ZEBRA=1\n{state}\nRUST_BACKTRACE=0\nAPE=2\n"), "{run:?}");
+    assert_eq!(run.stdout, format!("ZEBRA=1\n{state}\nRUST_BACKTRACE=full\nAPE=2\n"), "{run:?}");
 }
 
 #[test]

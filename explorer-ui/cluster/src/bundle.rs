@@ -195,6 +195,7 @@ impl Bundle {
             files: WorkingFiles::new(file_policy(self.files)),
             build_id: self.build_id,
             notes: Vec::new(),
+            prints_backtraces: false,
         };
         Ok(Unpacked {
             target,

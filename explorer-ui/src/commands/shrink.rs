@@ -28,7 +28,7 @@ pub fn main(args: &ShrinkArgs, console: &Console) -> Result<Status, Problem> {
     let trace_program = TraceProgram { trace: &args.trace, yes: args.yes, command: &args.command };
     let target = trace_program.current(&loaded, console)?;
     let rebuilt = target.build_id != loaded.trace.header.build_id;
-    let walk = shrink::runner_for(target, &loaded.trace);
+    let walk = shrink::runner_for(target.clone(), &loaded.trace);
     let interrupted = interrupt::flag();
     let mut loaded = loaded;
     if rebuilt {
@@ -39,10 +39,11 @@ pub fn main(args: &ShrinkArgs, console: &Console) -> Result<Status, Problem> {
         let mut line = ShrinkProgress(Line::new(console, false));
         shrink::shrink(&walk, &loaded.trace, BUDGET, &interrupted, &mut line)
     };
-    let shrunk = shrunk.map_err(|refused| match refused {
+    let mut shrunk = shrunk.map_err(|refused| match refused {
         Refused::Core(error) => Problem::Core(error),
         other => Problem::Usage(format!("{}: {other}", args.trace.display())),
     })?;
+    replay_core::print_backtraces(&mut shrunk.trace, &target, &interrupted);
     let path = args.output.clone().unwrap_or_else(|| sibling_path(&args.trace, "min"));
     store::save_as(&shrunk.trace, &path)?;
     if args.json {

@@ -69,6 +69,7 @@ pub fn holding(trace: &Trace, past: &HistoryEvent) -> String {
 }
 
 fn waits(trace: &Trace, wait: &WaitEdge, style: &Style) -> String {
+    let stacks = trace.failure.as_ref().map_or(&[][..], |failure| &failure.stacks);
     let mut line = style.paint(Role::TaskTitle(wait.task), &task_title(trace, wait.task));
     let object =
         wait.object.and_then(|index| trace.execution.objects.get(usize::try_from(index).ok()?));
@@ -78,7 +79,7 @@ fn waits(trace: &Trace, wait: &WaitEdge, style: &Style) -> String {
         (Some(object), Some(task)) if object.kind == ObjectKind::Task => {
             line.push_str(&format!(" for {} to exit", holder(task)));
         }
-        (_, None) if let Some(what) = library_calls::awaited(&trace.execution, wait) => {
+        (_, None) if let Some(what) = library_calls::awaited(&trace.execution, stacks, wait) => {
             line.push_str(&format!(" for {what}"));
         }
         (Some(object), _) => {
@@ -94,6 +95,9 @@ fn waits(trace: &Trace, wait: &WaitEdge, style: &Style) -> String {
     match (object, wait.holder) {
         (Some(object), _) if object.kind == ObjectKind::Task => {}
         (_, Some(task)) if task == wait.task => line.push_str(", which it holds itself"),
+        (_, Some(task)) if locks::waits_to_write(&trace.execution, task, wait.object) => {
+            line.push_str(&format!(", which {} waits to write", holder(task)));
+        }
         (_, Some(task)) => line.push_str(&format!(", held by {}", holder(task))),
         (_, None) => {}
     }

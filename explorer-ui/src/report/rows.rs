@@ -414,7 +414,7 @@ pub(crate) fn waiting(trace: &Trace, glyphs: &Glyphs) -> Option<Row> {
         if !seen.insert(wait.task) {
             continue;
         }
-        let object = match library_calls::awaited(&trace.execution, wait) {
+        let object = match library_calls::awaited(&trace.execution, &failure.stacks, wait) {
             Some(what) if wait.holder.is_none() => what.to_owned(),
             _ => object_name(trace, wait.object).unwrap_or_default(),
         };

@@ -1,9 +1,10 @@
 //! Builds a readable execution from a parked process: what the runtime recorded, with names.
 
 use crate::control::channel::Channel;
+use crate::explain::library_calls::{self, SiteCall};
 use crate::explain::source::Sources;
 use crate::explain::{locks, signature};
-use crate::symbols::{self, LiveFrame, Pointees, ProcessMemory, Registers, Symbols};
+use crate::symbols::{self, LiveFrame, Pointees, ProcessMemory, Registers, Symbols, is_user_frame};
 use crate::{Error, Target};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -281,8 +282,11 @@ impl Reader<'_> {
         let said = crate::explain::source::expressions(&self.execution, &self.unnamed, source);
         let mut counts: HashMap<&str, usize> = HashMap::new();
         said.values().for_each(|text| *counts.entry(text).or_default() += 1);
+        let waited: Vec<u32> =
+            said.keys().copied().filter(|&object| self.is_of_condition(object)).collect();
         for (&object, text) in &said {
-            let alone = counts[text.as_str()] == 1;
+            // Those that wait for one condition variable wait for one thing.
+            let alone = counts[text.as_str()] == 1 || waited.contains(&object);
             let object = &mut self.execution.objects[object as usize];
             object.name = match object.place {
                 ObjectLocation::Stack { task, .. } if alone && task != TaskId::MAIN => {
@@ -292,6 +296,21 @@ impl Reader<'_> {
                 _ => format!("{text} in {}", object.name),
             };
         }
+    }
+
+    /// Whether tasks wait at this futex for a condition variable alone: it belongs to the library then, as
+    /// that by which `parking_lot` suspends a thread.
+    fn is_of_condition(&self, object: u32) -> bool {
+        let steps = self.execution.steps.iter();
+        let mut sites = steps
+            .filter(|step| step.object == Some(object) && step.operation == Operation::FutexWait)
+            .map(|step| step.site)
+            .peekable();
+        let is_wait = |site| match library_calls::of_site(&self.execution, site) {
+            Some(SiteCall::Call(call)) => call.operation == Some(Operation::Wait),
+            _ => false,
+        };
+        sites.peek().is_some() && sites.all(is_wait)
     }
 
     /// The pointers into the heap blocks that contain objects.
@@ -702,14 +721,6 @@ const KINDS: [ObjectKind; 11] = [
     ObjectKind::Barrier,
     ObjectKind::SpinLock,
 ];
-
-/// Whether a frame is in user code, judged by module path and source path.
-fn is_user_frame(frame: &Frame) -> bool {
-    let library = frame.module.starts_with("/lib") || frame.module.starts_with("/usr/lib");
-    // Rust's compiler makes `__rust_try`, which has no source.
-    let generated = frame.function.starts_with("__rust_");
-    !frame.function.is_empty() && !library && !generated && !symbols::is_library_frame(frame)
-}
 
 /// The location in the message of a Rust panic: `src/queue.rs:41:9` becomes `queue.rs:41`.
 fn panicked_at(message: &str) -> Option<String> {

@@ -126,6 +126,7 @@ mod tests {
             files: crate::launch::WorkingFiles::default(),
             build_id: build_id.to_owned(),
             notes: Vec::new(),
+            prints_backtraces: false,
         }
     }
 

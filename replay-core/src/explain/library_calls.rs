@@ -4,9 +4,9 @@
 //! The frames of a site are those of user code, then those of the library that user code called,
 //! the called function last (`control/capture.rs`).
 
-use crate::symbols::is_library_frame;
+use crate::symbols::{is_library_frame, is_user_frame};
 use std::collections::HashMap;
-use traces::{Execution, Frame, Operation, Site, WaitEdge};
+use traces::{Execution, Frame, Operation, Site, TaskStack, WaitEdge};
 
 /// A call of a library function by user code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,8 @@ pub(super) enum Protocol {
     RwLock,
     /// A byte, as in `parking_lot`: bit 0 is set while it is locked.
     SmallMutex,
-    /// A word, as in `parking_lot`: bit 3 for a writer, the number of readers from bit 4 on.
+    /// A word, as in `parking_lot`: bit 3 for a writer, which waits while there are readers, and the number
+    /// of readers from bit 4 on.
     SmallRwLock,
     /// A flag, as in `spin`: not 0 while it is locked.
     Flag,
@@ -161,13 +162,52 @@ fn of_frames(frames: &[Frame]) -> Option<SiteCall> {
 }
 
 /// What a blocked task waits for, if that follows from the library function that it called, and the
-/// awaited object belongs to the library.
+/// awaited object belongs to the library. `stacks` are those at the end of the execution.
 #[must_use]
-pub fn awaited(execution: &Execution, wait: &WaitEdge) -> Option<&'static str> {
-    match of_site(execution, wait.site?)? {
-        SiteCall::Call(call) => call.awaits,
-        SiteCall::Internal => None,
+pub fn awaited(
+    execution: &Execution,
+    stacks: &[TaskStack],
+    wait: &WaitEdge,
+) -> Option<&'static str> {
+    let called = match wait.site.and_then(|site| of_site(execution, site)) {
+        Some(SiteCall::Call(call)) => call.awaits,
+        _ => None,
+    };
+    let stack = || {
+        let stack = stacks.iter().find(|stack| stack.task == wait.task)?;
+        awaited_in(&stack.frames)
+    };
+    let proxy = || {
+        let object = execution.objects.get(wait.object? as usize)?;
+        object.name.starts_with(WAITERS).then_some("a change of an atomic object")
+    };
+    called.or_else(stack).or_else(proxy)
+}
+
+/// Where C++'s library counts those that wait for an atomic object which is no futex. Several objects
+/// share a counter.
+const WAITERS: &str = "std::__detail::__waiter_pool_base::";
+
+/// What a task with this stack waits for: the function of the library that user code called says it, and
+/// in a thread of a library the functions of that.
+fn awaited_in(frames: &[Frame]) -> Option<&'static str> {
+    let own = frames.iter().position(is_user_frame);
+    let library = frames[..own.unwrap_or(frames.len())].iter().rev();
+    let mut named = library.clone().filter_map(|frame| {
+        let (name, method) = name_and_method(&frame.function)?;
+        awaited_by(&frame.function, name, method)
+    });
+    let worker = || library.clone().find_map(|frame| awaited_by_worker(&frame.function));
+    // Between two functions that say something, the caller's is what the user knows.
+    named.next().or_else(|| own.is_none().then(worker)?)
+}
+
+/// What an idle thread of a library waits for in this function of the library.
+fn awaited_by_worker(path: &str) -> Option<&'static str> {
+    if is_of_crate(path, "tokio") && path.contains("::runtime::") {
+        return Some("a task of the runtime to run");
     }
+    is_of_crate(path, "rayon_core").then_some("a job of its thread pool")
 }
 
 /// Whether what [`awaited`] answered is that other threads come or end.
@@ -179,8 +219,8 @@ pub fn is_for_threads(what: &str) -> bool {
 const SCOPE: &str = "the threads of its scope";
 const BARRIER: &str = "the other threads of a barrier";
 
-/// What the functions of Rust's standard library and of `tokio` wait for whose futexes users never see: that of
-/// a thread's parker, of a barrier's condition variable.
+/// What the functions of libraries wait for whose futexes users never see: that of a thread's parker, of a
+/// barrier's condition variable.
 fn awaited_by(path: &str, name: &str, method: &str) -> Option<&'static str> {
     if is_of_crate(path, "tokio") {
         return Some(match (name, method) {
@@ -191,6 +231,36 @@ fn awaited_by(path: &str, name: &str, method: &str) -> Option<&'static str> {
             ("Runtime" | "Handle" | "LocalSet", "block_on") => "the future of block_on",
             _ => return None,
         });
+    }
+    if is_of_crate(path, "crossbeam_channel") {
+        return Some(match (name, method) {
+            ("Receiver", "recv" | "recv_timeout" | "recv_deadline") => "a message",
+            ("Sender", "send" | "send_timeout" | "send_deadline") => "room in a channel",
+            (
+                "Select" | "select",
+                "select" | "select_timeout" | "select_deadline" | "ready" | "ready_timeout"
+                | "ready_deadline",
+            ) => "an operation of a select",
+            _ => return None,
+        });
+    }
+    if is_of_crate(path, "crossbeam_utils") {
+        return Some(match (name, method) {
+            ("WaitGroup", "wait") => "the other threads of a wait group",
+            ("Parker", "park" | "park_timeout" | "park_deadline") => "an unpark",
+            ("thread", "scope") => SCOPE,
+            _ => return None,
+        });
+    }
+    // C++.
+    if path.starts_with("std::") && path.contains('<') {
+        match (name, method) {
+            ("barrier", "wait" | "arrive_and_wait") => return Some(BARRIER),
+            ("future" | "shared_future" | "__basic_future", "get" | "wait") => {
+                return Some("the result of a future");
+            }
+            _ => {}
+        }
     }
     if !path.contains("std::thread::") && !path.contains("std::sync::") {
         return None;
@@ -440,11 +510,51 @@ mod tests {
             ("tokio::sync::mutex::Mutex<T>::blocking_lock", Some("a mutex of tokio")),
             ("tokio::sync::rwlock::RwLock<T>::blocking_read", Some("a read-write lock of tokio")),
             ("tokio::runtime::runtime::Runtime::block_on", Some("the future of block_on")),
+            ("crossbeam_channel::channel::Receiver<T>::recv", Some("a message")),
+            ("crossbeam_channel::channel::Sender<T>::send", Some("room in a channel")),
+            ("crossbeam_channel::select::Select::select", Some("an operation of a select")),
+            ("crossbeam_utils::sync::parker::Parker::park", Some("an unpark")),
+            (
+                "crossbeam_utils::sync::wait_group::WaitGroup::wait",
+                Some("the other threads of a wait group"),
+            ),
+            ("std::barrier<std::__empty_completion>::wait", Some("the other threads of a barrier")),
+            ("std::future<int>::get()", Some("the result of a future")),
+            ("std::__basic_future<int>::wait() const", Some("the result of a future")),
             ("std::sync::poison::condvar::Condvar::wait", None),
             ("app::scoped::scope", None),
         ] {
             assert_eq!(call(&[function]).awaits, awaited, "{function}");
         }
+    }
+
+    #[test]
+    fn the_stack_of_a_task_says_what_it_waits_for_where_its_site_does_not() {
+        let park = frame("std::thread::functions::park", STD, false);
+        let receive = frame(
+            "crossbeam_channel::channel::Receiver<T>::recv",
+            "/home/x/.cargo/registry/src/index/crossbeam-channel-0.5.17/src/channel.rs",
+            false,
+        );
+        let own = frame("app::add", "/src/app.rs", false);
+        let outer = frame("std::thread::scoped::scope", STD, false);
+        let stack = [park.clone(), receive, own, outer];
+        assert_eq!(awaited_in(&stack), Some("a message"));
+        assert_eq!(awaited_in(&stack[2..]), None);
+        assert_eq!(awaited_in(&stack[..1]), Some("an unpark"));
+        let worker = frame(
+            "tokio::runtime::scheduler::multi_thread::worker::run",
+            "/home/x/.cargo/registry/src/index/tokio-1.54.1/src/runtime/scheduler/worker.rs",
+            false,
+        );
+        let condition = frame("std::sync::poison::condvar::Condvar::wait", STD, false);
+        let idle = [condition.clone(), worker.clone()];
+        assert_eq!(awaited_in(&idle), Some("a task of the runtime to run"));
+        let path = "/home/x/.cargo/registry/src/index/rayon-core-1.13.0/src/registry.rs";
+        let of_pool = frame("rayon_core::registry::WorkerThread::wait_until", path, false);
+        assert_eq!(awaited_in(&[condition.clone(), of_pool]), Some("a job of its thread pool"));
+        let busy = [condition, frame("app::task", "/src/app.rs", false), worker];
+        assert_eq!(awaited_in(&busy), None);
     }
 
     #[test]

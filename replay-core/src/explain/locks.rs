@@ -5,7 +5,7 @@ use super::word_locks::{Change, WordLocks};
 use std::collections::HashMap;
 use std::sync::Arc;
 use traces::order::{self, LocksByTask};
-use traces::{Execution, ObjectLocation, Operation, TaskId, WaitEdge};
+use traces::{Execution, ObjectKind, ObjectLocation, Operation, TaskId, WaitEdge};
 
 pub(super) fn task_of(execution: &Execution, object: Option<u32>) -> Option<TaskId> {
     match execution.objects.get(object? as usize)?.place {
@@ -57,6 +57,11 @@ impl HeldLocks {
         self.parked.get(&object).copied().unwrap_or_else(|| self.words.lock(object))
     }
 
+    /// The task that waits to write a lock, and thereby blocks those that want to read it.
+    fn waiting_writer(&self, lock: u32) -> Option<TaskId> {
+        self.writers.iter().find(|writer| writer.0 == lock).map(|&(_, task)| task)
+    }
+
     pub(super) fn why(
         &self,
         execution: &Execution,
@@ -95,7 +100,8 @@ pub fn word_lock_steps(execution: &Execution) -> Vec<(usize, Operation)> {
     let mut values = HashMap::new();
     let steps = execution.steps.iter().enumerate();
     let change = |(at, step)| Some((at, words.change(step, &mut values)?.1));
-    let changed = steps.filter_map(change);
+    // A writer that waits for readers has acquired nothing.
+    let changed = steps.filter_map(change).filter(|(_, change)| *change != Change::Awaited);
     let once = |object: Option<u32>| object.is_some_and(|word| words.is_once(word));
     // The end of a routine that runs once is no separate operation.
     let changed = changed
@@ -109,7 +115,7 @@ pub fn word_lock_steps(execution: &Execution) -> Vec<(usize, Operation)> {
         let operation = match (change, many) {
             (Change::Acquired, false) => Operation::Lock,
             (Change::Acquired, true) => Operation::WriteLock,
-            (Change::Shared, _) => Operation::ReadLock,
+            (Change::Shared | Change::Awaited, _) => Operation::ReadLock,
             (Change::Released, false) => Operation::Unlock,
             (Change::Released, true) => Operation::RwUnlock,
         };
@@ -131,13 +137,35 @@ pub(crate) fn name_word_locks(waits: &mut [WaitEdge], execution: &Execution) {
         let lock = held.lock(object);
         let holders: Vec<TaskId> =
             held.all().filter(|&(word, ..)| word == lock).map(|(_, task, _)| task).collect();
+        // A writer that waits blocks every other task, also one that reads already.
+        let writer = held.waiting_writer(lock).filter(|&writer| writer != wait.task);
         // Of several readers, those that wait themselves are a part of the deadlock.
         let is_part = |task: &&TaskId| **task != wait.task && waiting.contains(*task);
-        let holder = holders.iter().find(is_part).or_else(|| holders.first());
-        let Some(&holder) = holder else { continue };
+        let holder = || holders.iter().find(is_part).or_else(|| holders.first()).copied();
+        let Some(holder) = writer.or_else(holder) else { continue };
         wait.object = Some(lock);
         wait.holder = Some(holder);
     }
+}
+
+/// Whether a task waits, at the end, to write a read-write lock, and thereby blocks readers.
+#[must_use]
+pub fn waits_to_write(execution: &Execution, task: TaskId, object: Option<u32>) -> bool {
+    let pending = execution.tasks.get(task.index()).and_then(|task| task.pending);
+    let is_own = |next: traces::execution::Pending| {
+        next.operation == Operation::WriteWake && next.object == object
+    };
+    if pending.is_some_and(is_own) {
+        return true;
+    }
+    let is_word = |&object: &u32| {
+        let object = execution.objects.get(object as usize);
+        object.is_some_and(|object| object.kind == ObjectKind::Memory)
+    };
+    object.filter(is_word).is_some_and(|word| {
+        let held = HeldLocks::before(execution, execution.steps.len());
+        held.waiting_writer(held.lock(word)) == Some(task)
+    })
 }
 
 /// The step at which a task acquired a lock that it holds at the end, also one in a word of memory.
@@ -178,6 +206,7 @@ impl LockTracker {
     /// Applies a step.
     pub(super) fn take(&mut self, execution: &Execution, at: usize) {
         let done = &execution.steps[at];
+        let at_step = at;
         let HeldLocks { held, writers, words, values, requested, parked } = &mut self.locks;
         self.mutexes.accesses(execution, done);
         match (done.operation, done.object) {
@@ -189,10 +218,24 @@ impl LockTracker {
         }
         match words.change(done, values) {
             Some((word, Change::Acquired | Change::Shared)) => held.push((word, done.task, at)),
+            Some((word, Change::Awaited)) => writers.push((word, done.task)),
             Some((word, Change::Released)) => {
                 let own = held.iter().position(|lock| (lock.0, lock.1) == (word, done.task));
-                let any = || held.iter().position(|lock| lock.0 == word);
-                own.or_else(any).map(|at| held.remove(at));
+                let waits = writers.iter().position(|writer| *writer == (word, done.task));
+                match (own, waits) {
+                    // It gave up.
+                    (None, Some(at)) => drop(writers.remove(at)),
+                    _ => {
+                        let any = || held.iter().position(|lock| lock.0 == word);
+                        own.or_else(any).map(|at| held.remove(at));
+                    }
+                }
+                // What the last reader leaves belongs to the writer that waited.
+                if !held.iter().any(|lock| lock.0 == word)
+                    && let Some(at) = writers.iter().position(|writer| writer.0 == word)
+                {
+                    held.push((word, writers.remove(at).1, at_step));
+                }
             }
             None => {}
         }

@@ -1,7 +1,7 @@
 //! Describes a failure: a message of one line, and a signature that is equal for all executions
 //! that fail in the same way.
 
-use super::library_calls;
+use super::{library_calls, locks};
 use traces::wire::FoundFailure;
 use traces::{Execution, Failure, FailureKind, Operation, TaskId};
 
@@ -29,7 +29,9 @@ pub(crate) fn message(found: &FoundFailure, failure: &Failure, execution: &Execu
                             |object| object.name.as_str(),
                         );
                     match edge.holder {
-                        None if let Some(what) = library_calls::awaited(execution, edge) => {
+                        None if let Some(what) =
+                            library_calls::awaited(execution, &failure.stacks, edge) =>
+                        {
                             format!("{} waits for {what}", edge.task)
                         }
                         Some(holder) if holder == edge.task => {
@@ -38,7 +40,7 @@ pub(crate) fn message(found: &FoundFailure, failure: &Failure, execution: &Execu
                         Some(holder) if object == holder.to_string() => {
                             format!("{} waits for {holder} to end", edge.task)
                         }
-                        Some(writer) if is_waiting_writer(writer, edge.object, execution) => {
+                        Some(writer) if locks::waits_to_write(execution, writer, edge.object) => {
                             format!(
                                 "{} waits for {object}, which {writer} waits to write",
                                 edge.task
@@ -100,12 +102,6 @@ fn wait_without_object(task: TaskId, execution: &Execution) -> &'static str {
         Some(Operation::SignalWait) => "a signal",
         _ => "something",
     }
-}
-
-/// Whether the task waits to write a read-write lock and thereby blocks readers.
-fn is_waiting_writer(task: TaskId, object: Option<u32>, execution: &Execution) -> bool {
-    let pending = execution.tasks.get(task.index()).and_then(|task| task.pending);
-    pending.is_some_and(|next| next.operation == Operation::WriteWake && next.object == object)
 }
 
 /// A small address is meaningful (a null pointer plus an offset); a large one differs from run to

@@ -16,6 +16,8 @@ pub(super) enum Change {
     Acquired,
     /// Its task becomes one of its readers.
     Shared,
+    /// Its task waits until the readers have released it, and no other task can acquire it meanwhile.
+    Awaited,
     /// Its task releases it.
     Released,
 }
@@ -27,7 +29,7 @@ impl Protocol {
             Protocol::Mutex | Protocol::Flag => word != 0,
             Protocol::RwLock => word & WRITTEN == WRITTEN,
             Protocol::SmallMutex => word & 1 != 0,
-            Protocol::SmallRwLock => word & 8 != 0,
+            Protocol::SmallRwLock => word & 8 != 0 && self.readers(word) == 0,
             Protocol::SpinRwLock => word & 1 != 0,
             Protocol::Once => word & 3 == 1,
         }
@@ -44,8 +46,19 @@ impl Protocol {
         }
     }
 
-    /// What changed between two values of the word.
+    /// Whether a writer waits for the readers of the word.
+    fn is_awaited(self, word: u64) -> bool {
+        self == Protocol::SmallRwLock && word & 8 != 0 && self.readers(word) > 0
+    }
+
+    /// What the task that changed the word from one value to another did to the lock.
     fn change(self, before: u64, after: u64) -> Option<Change> {
+        match (self.is_awaited(before), self.is_awaited(after)) {
+            (false, true) => return Some(Change::Awaited),
+            // The last reader left, or the writer gave up.
+            (true, false) => return Some(Change::Released),
+            _ => {}
+        }
         match (self.is_held(before), self.is_held(after)) {
             (false, true) => Some(Change::Acquired),
             (true, false) => Some(Change::Released),
@@ -142,7 +155,7 @@ impl WordLocks {
                         wrong.insert(word);
                     }
                 }
-                None => {}
+                Some((_, Change::Awaited)) | None => {}
             }
             if step.operation == Operation::Update {
                 set.insert((object, step.task), step.value);
@@ -338,6 +351,40 @@ mod tests {
             "<alloc::sync::Arc<T> as core::clone::Clone>::clone",
         ];
         assert!(holders(&inside(execution(&steps), &arc)).iter().all(Option::is_none));
+    }
+
+    /// Bit 3 of the word of `parking_lot`'s read-write lock is set from when the writer begins to wait.
+    #[test]
+    fn a_writer_that_waits_for_readers_holds_nothing_and_blocks_them() {
+        use Operation::Update;
+        let names = ["lock_api::rwlock::RwLock<R,T>::write"];
+        // T1 reads, T2 waits to write, T1 releases, T2 releases.
+        let steps = [(1, Update, 16), (2, Update, 24), (1, Update, 8), (2, Update, 0)];
+        let execution = inside(execution(&steps), &names);
+        assert_eq!(holders(&execution), [None, Some(1), Some(1), Some(2), None]);
+        let until = |steps: usize| Execution {
+            steps: execution.steps[..steps].to_vec(),
+            ..execution.clone()
+        };
+        let waits = |execution: &Execution, task| {
+            super::super::locks::waits_to_write(execution, TaskId(task), Some(WORD))
+        };
+        assert!(waits(&until(2), 2) && !waits(&until(2), 1));
+        assert!(!waits(&until(3), 2));
+        let edge = |task| traces::WaitEdge {
+            task: TaskId(task),
+            object: Some(WORD),
+            holder: None,
+            site: None,
+        };
+        let mut edges = [edge(1), edge(2)];
+        super::super::locks::name_word_locks(&mut edges, &until(2));
+        assert_eq!(edges.map(|edge| edge.holder), [Some(TaskId(2)), Some(TaskId(1))]);
+        // The writer gives up.
+        let steps = [(1, Update, 16), (2, Update, 24), (2, Update, 16), (1, Update, 0)];
+        let given_up = inside(self::execution(&steps), &names);
+        assert_eq!(holders(&given_up), [None, Some(1), Some(1), Some(1), None]);
+        assert!(!waits(&given_up, 2));
     }
 
     /// In a build without optimisation, all accesses of a function are at the site of its call.

@@ -196,9 +196,16 @@ fn high_copy(descriptor: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
 }
 
 /// Whether Rust prints a backtrace when it panics. Reading the debug information for that takes a
-/// tenth of a second, hundreds of times as long as an execution; and the report of a failure
-/// contains all stacks.
+/// tenth of a second, hundreds of times as long as an execution, and it is part of the steps. So only
+/// an execution whose output alone is shown prints one.
 const BACKTRACE: &str = "RUST_BACKTRACE";
+
+impl Target {
+    /// Whether the environment asks Rust to print backtraces.
+    pub(crate) fn asks_for_backtraces(&self) -> bool {
+        self.env.iter().any(|(name, value)| name == BACKTRACE && value != "0")
+    }
+}
 
 /// The program's environment with the variables that the dynamic loader and the runtime need. The
 /// runtime restores the original values before any of the program's code runs.
@@ -215,7 +222,7 @@ fn environment(target: &Target, channel: i32) -> Result<Vec<(OsString, OsString)
                 && !key.as_encoded_bytes().starts_with(b"HEDDLE_")
         })
         .map(|(key, value)| match key.to_str() {
-            Some(BACKTRACE) => (key.clone(), "0".into()),
+            Some(BACKTRACE) if !target.prints_backtraces => (key.clone(), "0".into()),
             _ => (key.clone(), value.clone()),
         })
         .collect();

@@ -32,7 +32,7 @@ pub use image::Image;
 pub use maps::{Mapping, parse as parse_maps, read as read_maps};
 pub use memory::{Memory, ProcessMemory};
 pub use modules::{Layout, Loaded, ModuleMap};
-pub use names::{demangle, is_library, is_library_frame};
+pub use names::{demangle, is_library, is_library_frame, is_user_frame};
 pub use pointees::Pointees;
 pub use registers::Registers;
 pub use unwind::{MAX_FRAMES, StackFrame};

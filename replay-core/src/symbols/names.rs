@@ -82,6 +82,15 @@ pub fn is_library_frame(frame: &traces::Frame) -> bool {
     is_library(&frame.file) || (frame.file.is_empty() && named())
 }
 
+/// Whether a frame is in user code, judged by module path and source path.
+#[must_use]
+pub fn is_user_frame(frame: &traces::Frame) -> bool {
+    let library = frame.module.starts_with("/lib") || frame.module.starts_with("/usr/lib");
+    // Rust's compiler makes `__rust_try`, which has no source.
+    let generated = frame.function.starts_with("__rust_");
+    !frame.function.is_empty() && !library && !generated && !is_library_frame(frame)
+}
+
 /// A name with an offset, as in `queue+0x18`.
 pub(super) fn with_offset(mut name: String, offset: u64) -> String {
     if offset > 0 {

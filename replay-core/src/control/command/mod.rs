@@ -1,5 +1,6 @@
 //! The commands: run one execution, learn, explore, replay.
 
+mod backtraces;
 mod execution;
 mod explore;
 mod learn;
@@ -7,6 +8,7 @@ mod reduced_environment;
 mod replay;
 mod run;
 
+pub use backtraces::print_backtraces;
 pub(crate) use execution::{Outcome, first_of, record_again, search_job};
 pub use explore::{OpenRunner, WorkerPool, explore, explore_with, pieces, substitute};
 pub use learn::learn;

@@ -1,5 +1,6 @@
 //! Runs and records one execution, for `heddle run`.
 
+use super::backtraces::print_backtraces;
 use super::execution::{Outcome, first_of};
 use super::reduced_environment::reduce_environment;
 use crate::{Error, SearchOptions, Target};
@@ -18,6 +19,7 @@ pub fn run(
     match first_of(target, options, interrupt)? {
         Outcome::Recorded(mut trace) => {
             reduce_environment(&mut trace, target, options, interrupt);
+            print_backtraces(&mut trace, target, interrupt);
             Ok(*trace)
         }
         Outcome::Diverged { what, .. } => Err(Error::Runtime(what)),

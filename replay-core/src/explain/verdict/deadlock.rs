@@ -19,7 +19,7 @@ pub(super) fn pattern(trace: &Trace, failure: &Failure) -> Option<Pattern> {
     let kind = |wait: &WaitEdge| Some(trace.execution.objects.get(wait.object? as usize)?.kind);
     // The end of a scope or a barrier waits for what blocks the other tasks.
     let awaits_threads = |wait: &WaitEdge| {
-        let what = library_calls::awaited(&trace.execution, wait);
+        let what = library_calls::awaited(&trace.execution, &failure.stacks, wait);
         what.is_some_and(library_calls::is_for_threads)
     };
     let awaits = |wait: &&WaitEdge| {

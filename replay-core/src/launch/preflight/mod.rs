@@ -59,6 +59,7 @@ impl Target {
             files: super::WorkingFiles::default(),
             build_id,
             notes: Vec::new(),
+            prints_backtraces: false,
         })
     }
 

@@ -5,6 +5,7 @@ use super::pieces::PieceRunner;
 use super::state_file::{KnownFailure, SearchPosition, Unrecorded};
 use super::wording::{delayed_store, late, saved_elsewhere, seen_once, why_missing};
 use crate::control::capture;
+use crate::control::command::backtraces::print_backtraces;
 use crate::control::command::execution::{
     Outcome, record_again, run_single, single_job, trace_options,
 };
@@ -235,6 +236,10 @@ impl Search<'_> {
             self.saved.suppressed_keys.insert(found.key);
             return;
         }
+        let is_of_learning = place == SearchPosition::BEFORE && found_at == 0;
+        if is_of_learning && self.is_in_search(&failure, is_confirmed) {
+            return;
+        }
         if !is_confirmed {
             self.keep_unconfirmed(found, found_at, &trace, failure);
             return;
@@ -253,6 +258,7 @@ impl Search<'_> {
             }
         }
         reduce_environment(&mut trace, self.target, &again, self.interrupt);
+        print_backtraces(&mut trace, self.target, self.interrupt);
         let path = self.write(&trace, failure.kind);
         let bug = bug(failure, &trace.execution, path, found_at);
         match at {
@@ -270,9 +276,23 @@ impl Search<'_> {
         }
     }
 
+    /// Whether a failure of the learning phase is one that the search found. The learning phase does not
+    /// know the points yet: a mutex in a word of memory has no holder there, so a task that waits for
+    /// itself, or a cycle of tasks, is one of all tasks that wait.
+    fn is_in_search(&self, failure: &Failure, is_confirmed: bool) -> bool {
+        let is_same = |known: &KnownFailure| {
+            let bug = &known.bug;
+            let is_later = known.first != SearchPosition::BEFORE && bug.kind.is_deadlock();
+            is_later && (!is_confirmed || waits_include(&failure.signature, &bug.signature))
+        };
+        failure.kind.is_deadlock() && self.saved.bugs.iter().any(is_same)
+    }
+
     /// Runs a failing schedule again until it fails, a few times at most.
     fn confirm(&self, found: &FoundFailure, options: &SearchOptions) -> Confirmation {
         let mut missing = None;
+        // Whether the schedule has not led to a failure once.
+        let mut has_passed = false;
         for _ in 0..CONFIRMATIONS {
             let choices = found.choices.clone();
             let again = match record_again(self.target, choices, options, self.interrupt) {
@@ -283,11 +303,24 @@ impl Search<'_> {
                     return Confirmation::Reported(why);
                 }
             };
+            // A process that was killed from outside says nothing about the schedule.
+            has_passed |= match &again {
+                Outcome::Recorded(trace) => trace.failure.is_none(),
+                Outcome::Diverged { .. } => true,
+                Outcome::Died { .. } | Outcome::Interrupted => false,
+            };
             let once = why_missing(&again).map(|why| self.trace_without_execution(found, &why));
             missing = Some(match (again, once) {
                 // The failing execution was not recorded: show the same schedule, which passed.
                 (Outcome::Recorded(trace), Some(once)) => Trace { failure: once.failure, ..*trace },
                 (_, Some(once)) => once,
+                // The same schedule passes and fails.
+                (Outcome::Recorded(mut trace), None) if has_passed => {
+                    if let Some(failure) = &mut trace.failure {
+                        failure.message.push_str(FAILS_AT_TIMES);
+                    }
+                    return Confirmation::Missing(trace);
+                }
                 (Outcome::Recorded(trace), None) => return Confirmation::Recorded(trace),
                 (Outcome::Died { how, .. }, None) => return Confirmation::Reported(how),
                 (Outcome::Diverged { .. } | Outcome::Interrupted, None) => {
@@ -492,8 +525,26 @@ impl Search<'_> {
     }
 }
 
-/// How often a failing schedule is run again before its failure counts as not confirmed.
+/// Whether the waits of a deadlock, as its signature names them, include those of another one.
+fn waits_include(all: &str, part: &str) -> bool {
+    let places = |signature: &str| -> Vec<String> {
+        signature.split(' ').skip(1).map(str::to_owned).collect()
+    };
+    let (mut left, part) = (places(all), places(part));
+    !part.is_empty()
+        && part.iter().all(|place| {
+            let at = left.iter().position(|other| other == place);
+            at.map(|at| left.swap_remove(at)).is_some()
+        })
+}
+
+/// How often a failing schedule is run again before its failure counts as not confirmed. One that passes
+/// even once is not confirmed either.
 const CONFIRMATIONS: u32 = 3;
+
+/// What the message of a failure adds if its schedule failed again only after it had not.
+const FAILS_AT_TIMES: &str = " (its schedule ended differently when it was run again, and then failed: it \
+                              depends on something outside of the schedule)";
 
 /// The result of running a failing schedule again.
 enum Confirmation {
@@ -535,4 +586,19 @@ fn race(failure: &Failure, execution: &Execution) -> Race {
         stack: past.frames.iter().map(Frame::in_words).collect(),
     });
     Race { message: failure.message.clone(), accesses: accesses.collect(), trace: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_waits_of_a_deadlock_include_those_of_a_task_that_waits_for_itself() {
+        let all = "deadlock bank.rs:4 bank.rs:6 bank.rs:6";
+        assert!(waits_include(all, "self-deadlock bank.rs:6"));
+        assert!(waits_include(all, "deadlock bank.rs:6 bank.rs:6"));
+        assert!(!waits_include(all, "deadlock bank.rs:4 bank.rs:4"));
+        assert!(!waits_include(all, "deadlock bank.rs:6 bank.rs:9"));
+        assert!(!waits_include(all, "deadlock"));
+    }
 }

@@ -328,6 +328,7 @@ mod tests {
             files: crate::launch::WorkingFiles::default(),
             build_id: String::new(),
             notes: Vec::new(),
+            prints_backtraces: false,
         }
     }
 
