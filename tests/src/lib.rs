@@ -16,6 +16,7 @@ pub mod programs;
 pub mod rows;
 pub mod rpc;
 pub mod rsp;
+pub mod runner;
 pub mod style;
 pub mod targets;
 pub mod terminal;

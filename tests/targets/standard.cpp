@@ -47,16 +47,31 @@ public:
     }
 };
 
-int main()
+// What two threads may do first, but only one does.
+static int first()
 {
-    Queue queue;
-    std::exception_ptr failure;
     std::once_flag once;
     int calls = 0;
+    std::thread other([&] {
+        std::call_once(once, [&] { calls++; });
+        assert(table().size == 26);
+    });
+    std::call_once(once, [&] { calls++; });
+    assert(table().size == 26);
+    other.join();
+    std::cout << made << calls << std::endl;
+    return 0;
+}
+
+int main(int argc, char **)
+{
+    if (argc > 1)
+        return first();
+    Queue queue;
+    std::exception_ptr failure;
 
     std::thread producer([&] {
-        std::call_once(once, [&] { calls++; });
-        queue.push(table().size);
+        queue.push(26);
         try {
             throw std::out_of_range("too far");
         } catch (const std::out_of_range &error) {
@@ -68,15 +83,14 @@ int main()
             failure = std::current_exception();
         }
     });
-    std::call_once(once, [&] { calls++; });
-    int sum = table().size + queue.pop() + queue.pop();
+    int sum = queue.pop() + queue.pop();
     producer.join();
 
     std::ostringstream text;
     try {
         std::rethrow_exception(failure);
     } catch (const std::runtime_error &error) {
-        text << sum << " " << error.what() << " " << made << calls;
+        text << sum << " " << error.what();
     }
     std::cout << text.str() << std::endl;
 }

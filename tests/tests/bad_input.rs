@@ -534,3 +534,47 @@ fn an_execution_with_too_many_steps_for_the_search_is_reported() {
         check_line(&run, 3, &[&parts[..], &["--strategy random"]].concat());
     }
 }
+
+/// Runs `heddle run` on a program after a script of the shell, in new namespaces; none where the system does
+/// not let this user make them.
+fn in_namespaces(home: &Home, options: &[&str], script: &str) -> Option<Run> {
+    let mut tried = Command::new("unshare");
+    tried.args(options).arg("true").stdout(Stdio::null()).stderr(Stdio::null());
+    if !tried.status().is_ok_and(|status| status.success()) {
+        println!("SKIPPED: {script}: needs the right to make namespaces");
+        return None;
+    }
+    let heddle = home.command([""; 0]);
+    let mut command = Command::new("unshare");
+    command.args(options).args(["sh", "-c", script, "sh"]).arg(heddle.get_program());
+    for (name, value) in heddle.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.current_dir(home.path());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Some(run(command, BOUND))
+}
+
+#[test]
+fn programs_that_the_user_may_not_read_or_run_are_refused() {
+    let home = Home::new();
+    let good = fs::read(build(&home, "many_bugs", "good", &[])).expect("it was built");
+    file(&home, "unread", &good);
+    let path = home.path().join("unread");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o111)).expect("it is there");
+    // In a namespace without its user, root has no rights beside those of the file's mode.
+    let unread = in_namespaces(&home, &["--user"], "exec \"$1\" run -- ./unread");
+    let says = "may be executed but not read, so it cannot be checked: make it readable (chmod +r)";
+    unread.iter().for_each(|run| check_line(run, 3, &[says]));
+    fs::create_dir(home.path().join("mounted")).expect("a directory");
+    let mounted = in_namespaces(
+        &home,
+        &["--map-root-user", "--mount"],
+        "mount -t tmpfs -o noexec none mounted && cp good mounted && exec \"$1\" run -- mounted/good",
+    );
+    let says = "mounted/good lies on a file system mounted noexec: copy it to another one";
+    mounted.iter().for_each(|run| check_line(run, 3, &[says]));
+}

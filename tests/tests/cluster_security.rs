@@ -72,6 +72,21 @@ fn a_server_with_tls_is_reached_with_its_authority_only() {
     assert!(ran.status == 2 && ran.stderr.lines().count() == 1, "{ran:?}");
 }
 
+#[test]
+fn an_account_that_stores_nothing_is_refused() {
+    if !has_server("an_account_that_stores_nothing_is_refused") {
+        return;
+    }
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &["-DFINE"]);
+    let server = Server::with("accounts { plain { users: [ { user: me, password: secret } ] } }");
+    let ran = search(&home, &format!("nats://me:secret@{}", server.address()), &[]);
+    let says = "does not offer JetStream: start it with `nats-server -js`, or enable JetStream for this \
+                account";
+    assert!(ran.status == 2 && ran.stderr.contains(says), "{ran:?}");
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+}
+
 /// A NATS token: `claims` as JSON, signed by `by` for `subject`.
 fn token(by: &KeyPair, subject: &KeyPair, claims: &str) -> String {
     use base64::Engine;

@@ -48,6 +48,29 @@ fn crates_depend_on_each_other_as_the_architecture_says() {
     }
 }
 
+/// Each dependency of the workspace with its features, as cargo builds it for this kind of command.
+fn features(edges: &str) -> BTreeSet<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = std::process::Command::new(cargo)
+        .args(["tree", "--workspace", "--locked", "--prefix", "none", "--no-dedupe"])
+        .args(["--format", "{p} {f}", "--edges", edges])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+/// Regression test: the tests of `probes` selected a feature that no program selected, and the first test
+/// that ran the program compiled most of the workspace a second time.
+#[test]
+fn tests_select_no_features_of_what_the_programs_use() {
+    let (programs, tests) = (features("normal,build"), features("normal,build,dev"));
+    assert!(programs.len() > 100, "all dependencies are listed");
+    let other: Vec<&String> = programs.difference(&tests).collect();
+    assert!(other.is_empty(), "select their features as `tests/Cargo.toml` says: {other:?}");
+}
+
 /// Licences that a program under MIT OR Apache-2.0 may be distributed with, without further conditions on
 /// its own source.
 const LICENCES: [&str; 12] = [

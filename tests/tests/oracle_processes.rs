@@ -9,6 +9,7 @@ use tests::oracle::program::{
     Call, Comparison, Handler, Limit, MutexKind, Operand, Program, Statement, Test, Value, Variable,
 };
 use tests::oracle::{Generated, Outcome, Suite, suite};
+use tests::parallel::check_all;
 use traces::FailureKind;
 use traces::report::{Report, Verdict};
 
@@ -17,9 +18,6 @@ fn programs() -> usize {
     let asked = std::env::var("HEDDLE_ORACLE_PROGRAMS").ok();
     asked.map_or(500, |count| count.parse().expect("HEDDLE_ORACLE_PROGRAMS is a number"))
 }
-
-/// The number of tests that share them and run in parallel.
-const PARTS: usize = 4;
 
 fn search(home: &Home, binary: &Path, number: usize, bound: Option<u32>) -> Report {
     let mut args: Vec<String> =
@@ -88,39 +86,20 @@ fn check(
     wrong
 }
 
-fn check_part(part: usize) {
+#[test]
+fn depth_first_finds_exactly_the_outcomes_of_generated_programs() {
     let home = Home::new();
     let suite = suite(1, programs());
     let binary = suite.compile(home.path()).expect("the generated programs compile");
-    let mut wrong = Vec::new();
-    for (number, generated) in suite.programs.iter().enumerate().skip(part).step_by(PARTS) {
-        wrong.extend(check(&home, &binary, number, generated, None));
+    let numbered: Vec<(usize, &Generated)> = suite.programs.iter().enumerate().collect();
+    check_all(&numbered, |&(number, generated)| {
+        let mut wrong = check(&home, &binary, number, generated, None);
         // A bounded search is smaller: every tenth program is searched with each bound.
-        for bound in (0..3).filter(|_| (number / PARTS).is_multiple_of(10)) {
+        for bound in (0..3).filter(|_| number % 40 < 4) {
             wrong.extend(check(&home, &binary, number, generated, Some(bound)));
         }
-    }
-    assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong.join("\n"));
-}
-
-#[test]
-fn depth_first_finds_exactly_the_outcomes_of_generated_programs_part_1() {
-    check_part(0);
-}
-
-#[test]
-fn depth_first_finds_exactly_the_outcomes_of_generated_programs_part_2() {
-    check_part(1);
-}
-
-#[test]
-fn depth_first_finds_exactly_the_outcomes_of_generated_programs_part_3() {
-    check_part(2);
-}
-
-#[test]
-fn depth_first_finds_exactly_the_outcomes_of_generated_programs_part_4() {
-    check_part(3);
+        (!wrong.is_empty()).then(|| wrong.join("\n"))
+    });
 }
 
 fn call(call: Call) -> Statement {

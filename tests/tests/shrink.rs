@@ -240,7 +240,7 @@ fn many_preemptions_of_a_work_stealing_queue_shrink_to_the_necessary_ones() {
     let home = Home::new();
     let path = program("work_stealing").build().expect("targets compile");
     let path = path.to_string_lossy().into_owned();
-    let args = ["explore", "--json", "--strategy", "random", "--", &path, "40"];
+    let args = ["explore", "--json", "--strategy", "random", "--", &path, "30"];
     let report = home.heddle(args).report();
     let found = &report.bugs[0];
     assert!(found.preemptions >= 50, "{found:?}");

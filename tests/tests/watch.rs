@@ -51,13 +51,20 @@ impl Watched {
 
     /// Reads up to a line that contains this text.
     fn until(&self, expected: &str) {
+        self.until_all(&[expected]);
+    }
+
+    /// Reads until there was a line with each of these texts, in whatever order: the streams are read
+    /// independently of each other.
+    fn until_all(&self, expected: &[&str]) {
+        let mut missing = expected.to_vec();
         let mut seen = Vec::new();
-        loop {
-            match self.lines.recv_timeout(TIMEOUT) {
-                Ok(line) if line.contains(expected) => return,
-                Ok(line) => seen.push(line),
-                Err(_) => panic!("no line with {expected:?} came within {TIMEOUT:?}: {seen:#?}"),
-            }
+        while !missing.is_empty() {
+            let Ok(line) = self.lines.recv_timeout(TIMEOUT) else {
+                panic!("no line with {missing:?} came within {TIMEOUT:?}: {seen:#?}");
+            };
+            missing.retain(|text| !line.contains(text));
+            seen.push(line);
         }
     }
 
@@ -79,7 +86,7 @@ fn a_rebuilt_program_is_searched_again() {
     // A search that can never be complete.
     let options = ["explore", "--watch", "--strategy", "random", "--", &shown, "2", "1"];
     let watched = Watched::start(home.command(options));
-    watched.until("watching");
+    watched.until("increment for changes; press Ctrl-C to stop");
     // The same bug at other addresses: the schedule is adapted to them.
     let next = home.path().join("next");
     compile(&source, &["-O2"], &next);
@@ -109,7 +116,7 @@ fn the_tests_of_a_rebuilt_program_are_searched_again() {
     std::fs::write(&commands, format!("{shown} 2 1\n")).expect("a file");
     let commands = commands.to_string_lossy().into_owned();
     let watched = Watched::start(home.command(["test", "--watch", "--commands", &commands]));
-    watched.until("1 test: 1 bug");
+    watched.until_all(&["1 test: 1 bug", "heddle: waiting for changes; press Ctrl-C to stop"]);
     let next = home.path().join("next");
     compile(&source, &["-DLOCKED"], &next);
     std::fs::rename(&next, &path).expect("renamed");
@@ -170,7 +177,7 @@ fn a_schedule_is_replayed_again_on_a_rebuilt_program() {
     let report = home.heddle(["explore", "--json", "--", &path.to_string_lossy()]).report();
     let trace = report.bugs[0].trace.clone().expect("a trace");
     let watched = Watched::start(home.command(["replay", "--watch", &trace]));
-    watched.until("watching");
+    watched.until("heddle: watching the program and the trace for changes; press Ctrl-C to stop");
     let next = home.path().join("next");
     compile(&source, &["-O2"], &next);
     std::fs::rename(&next, &path).expect("renamed");

@@ -121,20 +121,36 @@ fn examine(bytes: &[u8], names: &BTreeSet<OsString>) -> Option<Found> {
     Some(found)
 }
 
+/// Pairs of bytes: a bit for each, so that all fit into the processor's first cache.
+struct Pairs([u64; 1 << 10]);
+
+impl Pairs {
+    fn insert(&mut self, pair: u16) {
+        self.0[usize::from(pair >> 6)] |= 1 << (pair & 63);
+    }
+
+    fn contains(&self, pair: u16) -> bool {
+        self.0[usize::from(pair >> 6)] >> (pair & 63) & 1 != 0
+    }
+}
+
 /// Adds the names that occur in the data.
 fn search(data: &[u8], names: &BTreeSet<OsString>, found: &mut BTreeSet<OsString>) {
     // Most positions are dismissed by the first two bytes.
-    let mut by_start: BTreeMap<[u8; 2], Vec<&OsString>> = BTreeMap::new();
-    let mut starts = vec![false; 1 << 16];
+    let mut by_start: BTreeMap<u16, Vec<&OsString>> = BTreeMap::new();
+    let mut starts = Pairs([0; 1 << 10]);
     for name in names.iter().filter(|name| !found.contains(*name)) {
         if let [first, second, ..] = *name.as_bytes() {
-            by_start.entry([first, second]).or_default().push(name);
-            starts[usize::from(u16::from_le_bytes([first, second]))] = true;
+            let pair = u16::from_le_bytes([first, second]);
+            by_start.entry(pair).or_default().push(name);
+            starts.insert(pair);
         }
     }
-    for (at, pair) in data.windows(2).enumerate() {
-        let pair = [pair[0], pair[1]];
-        if starts[usize::from(u16::from_le_bytes(pair))] {
+    let Some((&first, rest)) = data.split_first() else { return };
+    let mut pair = u16::from(first) << 8;
+    for (at, &byte) in rest.iter().enumerate() {
+        pair = pair >> 8 | u16::from(byte) << 8;
+        if starts.contains(pair) {
             let here = by_start.get(&pair).into_iter().flatten();
             let here = here.filter(|name| data[at..].starts_with(name.as_bytes()));
             found.extend(here.map(|&name| name.clone()));

@@ -329,3 +329,15 @@ fn panes_of_a_search_for_a_state_and_of_one_with_gaps() {
                       the time limit was reached";
     assert_eq!(said(&model), executions);
 }
+
+#[test]
+fn matches_of_a_text_have_hints() {
+    let mut model = model(samples::deadlock(), 120, 40);
+    perform(&mut model, "first search \"lock\"");
+    // A message is shown in place of the hints, for a while.
+    model.message = None;
+    let screen = screen(&model);
+    for hint in ["next match", "match before"] {
+        assert!(screen.contains(hint), "{hint}: {screen}");
+    }
+}

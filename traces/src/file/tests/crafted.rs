@@ -236,6 +236,24 @@ fn every_mistake_in_the_columns_has_its_message() {
     }
 }
 
+/// Changes each byte of the columns to each other value, and to numbers that are too large.
+#[test]
+fn numbers_that_fit_no_column_are_named() {
+    let sound = steps::write(&small().execution);
+    let mut said = std::collections::BTreeSet::new();
+    for at in 0..sound.len() {
+        let (before, after) = (&sound[..at], &sound[at + 1..]);
+        let bytes = (0..=255).map(|byte| vec![byte]);
+        for changed in bytes.chain([vec![0xff, 0xff, 0xff, 0xff, 0x7f]]) {
+            let read = steps::read(&[before, &changed, after].concat());
+            said.extend(read.err().map(|error| error.to_string()));
+        }
+    }
+    for what in ["steps: a value belongs to no step", " changes of the enabled set"] {
+        assert!(said.iter().any(|message| message.contains(what)), "{what}: {said:#?}");
+    }
+}
+
 /// A file with the given content of each section and the expanded length that the section claims.
 fn forged(sections: [(&[u8; 4], &[u8], usize); 4]) -> Vec<u8> {
     let mut writer = container::Writer::new(VERSION);
@@ -297,10 +315,19 @@ fn wrong_lengths_allocate_no_memory() {
             ])
         }),
     ];
+    let mut said = Vec::new();
     for (what, bytes) in cases {
         match decode(&bytes) {
-            Err(FileError::Malformed(_) | FileError::TooLarge(_)) => {}
+            Err(error @ (FileError::Malformed(_) | FileError::TooLarge(_))) => {
+                said.push(format!("{what}: {error}"));
+            }
             other => panic!("{what}: {other:?}"),
         }
+    }
+    for part in [
+        "no compressed data: the trace is inconsistent (section STEP does not expand)",
+        "(the tables: ",
+    ] {
+        assert!(said.iter().any(|message| message.contains(part)), "{part}: {said:#?}");
     }
 }

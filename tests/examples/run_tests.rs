@@ -1,0 +1,99 @@
+//! Runs the tests of the workspace, as many test programs at a time as there are processors:
+//! `run_tests [NAME]...`, after `cargo test --workspace --release --locked --no-run`.
+//!
+//! It prints the output of each program when it ends, in one piece, then what failed, and how long it took.
+
+use cargo_metadata::{Artifact, Message};
+use nix::sys::resource::{UsageWho, getrusage};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+use tests::runner::{Done, Job, run};
+
+/// Far longer than any takes on a busy machine.
+const BOUND: Duration = Duration::from_secs(45 * 60);
+
+fn cargo(words: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["test", "--workspace", "--release", "--locked"]).args(words);
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    command
+}
+
+/// The test programs, built if they were not.
+fn programs() -> Vec<Artifact> {
+    let mut command = cargo(&["--no-run", "--message-format", "json-render-diagnostics"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("cargo runs");
+    let pipe = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+    let programs = Message::parse_stream(pipe)
+        .map(|message| message.expect("cargo prints messages"))
+        .filter_map(|message| match message {
+            // Examples are built by the same command, but are no tests.
+            Message::CompilerArtifact(it) if it.profile.test && it.executable.is_some() => Some(it),
+            _ => None,
+        })
+        .collect();
+    assert!(child.wait().expect("a child").success(), "the tests do not compile");
+    programs
+}
+
+/// The program as cargo runs it.
+fn job(program: &Artifact) -> Option<Job> {
+    let package = program.manifest_path.parent()?;
+    let mut command = Command::new(program.executable.as_ref()?);
+    command.current_dir(package).env("CARGO_MANIFEST_DIR", package);
+    let source = &program.target.src_path;
+    let source = source.strip_prefix(package).unwrap_or(source);
+    Some(Job { name: format!("{} ({source})", program.target.name), command })
+}
+
+/// The processor time of the processes that ended so far, in seconds.
+fn used() -> i64 {
+    let used = getrusage(UsageWho::RUSAGE_CHILDREN).expect("the usage of children");
+    (used.user_time() + used.system_time()).tv_sec()
+}
+
+fn main() -> ExitCode {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let mut programs = programs();
+    programs.retain(|it| wanted.is_empty() || wanted.contains(&it.target.name));
+    // The same order each time: that of cargo's messages is that in which the compiler finished.
+    programs.sort_by(|a, b| {
+        let key = |it: &Artifact| (it.manifest_path.clone(), it.target.src_path.clone());
+        key(a).cmp(&key(b))
+    });
+    let jobs: Vec<Job> = programs.iter().filter_map(job).collect();
+    if let Some(name) =
+        wanted.iter().find(|&name| programs.iter().all(|it| it.target.name != *name))
+    {
+        eprintln!("no test program is called {name}");
+        return ExitCode::from(2);
+    }
+    let (began, built, count, mut failed) = (Instant::now(), used(), jobs.len(), Vec::new());
+    let at_a_time = std::thread::available_parallelism().map_or(2, usize::from);
+    let report = |done: Done| {
+        println!("     Running {}: {:.1} s", done.name, done.elapsed.as_secs_f64());
+        print!("{}", done.output);
+        if !done.passed() {
+            let how = done.status.map_or_else(
+                || format!("no end after {} minutes", BOUND.as_secs() / 60),
+                |status| status.to_string(),
+            );
+            failed.push(format!("{}: {how}", done.name));
+        }
+    };
+    run(jobs, at_a_time, BOUND, report).expect("test programs can be started");
+    if wanted.is_empty() && !cargo(&["--doc"]).status().expect("cargo runs").success() {
+        failed.push("the examples of the documentation".to_owned());
+    }
+    println!(
+        "\n{count} test programs: {:.0} s, {} s of processor time",
+        began.elapsed().as_secs_f64(),
+        used() - built
+    );
+    if failed.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    println!("\nfailed:\n    {}", failed.join("\n    "));
+    ExitCode::FAILURE
+}
