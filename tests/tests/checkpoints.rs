@@ -131,3 +131,19 @@ fn the_first_executions_of_pieces_do_not_depend_on_where_they_begin() {
         assert!(compare(&home, &options, &[&path, "13"], true) > 0, "{strategy:?}");
     }
 }
+
+/// What one worker learns in an execution holds for the next one of each worker, which therefore may not begin
+/// in the middle of that execution.
+#[test]
+fn executions_after_one_that_learned_points_begin_where_they_do_from_main() {
+    let home = Home::new();
+    let built = program("classic_bounded_buffer_rs").build().expect("targets compile");
+    let path = built.to_string_lossy().into_owned();
+    let options =
+        ["explore", "--json", "--keep-going", "--workers", "2", "--max-executions", "4000"];
+    let command = ["--reset", "memory:checked", "--", &path, "read-recursion"];
+    let report = home.heddle(options.iter().chain(&command)).report();
+    let reason = report.reason.as_deref().unwrap_or_default();
+    assert_eq!(report.executions, 4000, "{reason}");
+    assert!(report.checks > 20, "{} executions were compared", report.checks);
+}

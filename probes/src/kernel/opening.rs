@@ -176,9 +176,7 @@ fn open_to_write(number: i64, args: [u64; 6], now: [u64; 6], site: u64) -> i64 {
             return result;
         }
     }
-    let descriptor = pass_as(number, args, || opening.answer.get());
-    if descriptor >= 0 {}
-    descriptor
+    pass_as(number, args, || opening.answer.get())
 }
 
 /// `connect`. A socket has no call that does not wait, but a time limit, which is its own option.
