@@ -143,7 +143,6 @@ fn executions_after_one_that_learned_points_begin_where_they_do_from_main() {
         ["explore", "--json", "--keep-going", "--workers", "2", "--max-executions", "4000"];
     let command = ["--reset", "memory:checked", "--", &path, "read-recursion"];
     let report = home.heddle(options.iter().chain(&command)).report();
-    let reason = report.reason.as_deref().unwrap_or_default();
-    assert_eq!(report.executions, 4000, "{reason}");
+    assert_eq!(report.executions, 4000, "{}", report.reason);
     assert!(report.checks > 20, "{} executions were compared", report.checks);
 }

@@ -46,8 +46,9 @@ pub(crate) fn name(address: u64) -> Option<String> {
         MESSAGE_QUEUES => "message queues".to_owned(),
         SEMAPHORE_SETS => "semaphore sets".to_owned(),
         OPEN_FILES => "open files".to_owned(),
-        last if last == DESCRIPTORS - 1 => format!("descriptors from {last} on"),
-        number if number < DESCRIPTORS => format!("descriptor {number}"),
+        // The last one is that of several.
+        number if number < DESCRIPTORS - 1 => format!("descriptor {number}"),
+        word if word < DESCRIPTORS => return None,
         word => {
             let what = if word < DESCRIPTORS + PIPES { "written" } else { "taken" };
             format!("pipe of descriptor {}, {what}", (word - DESCRIPTORS) % PIPES)

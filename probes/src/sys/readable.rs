@@ -9,7 +9,7 @@ pub(crate) fn is_readable(descriptor: u64) -> bool {
     unsafe { raw::call!(libc::SYS_poll, &raw mut one, 1, 0) != 0 }
 }
 
-/// Whether a receive that does not wait finds something exactly where [`is_readable`] says so: a socket that is
+/// Whether a receive that does not wait finds something exactly if [`is_readable`] does: a socket that is
 /// readable from more than one byte on returns fewer, too.
 pub(crate) fn is_readable_by_byte(descriptor: u64) -> bool {
     let (mut least, mut size) = (0i32, size_of::<i32>() as libc::socklen_t);
