@@ -5,6 +5,7 @@
 
 use cargo_metadata::{Artifact, Message};
 use nix::sys::resource::{UsageWho, getrusage};
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -37,11 +38,22 @@ fn programs() -> Vec<Artifact> {
     programs
 }
 
+/// The search path of programs that cargo gives to tests: it begins with the compiler's directory, so that a test
+/// finds the same one in another home directory, where rustup has no default.
+fn search_path() -> OsString {
+    let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let root = Command::new(compiler).args(["--print", "sysroot"]).output().expect("rustc runs");
+    let own = Path::new(String::from_utf8_lossy(&root.stdout).trim()).join("bin");
+    let others = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::iter::once(own).chain(std::env::split_paths(&others));
+    std::env::join_paths(all).expect("a path without a colon")
+}
+
 /// The program as cargo runs it.
-fn job(program: &Artifact) -> Option<Job> {
+fn job(program: &Artifact, search_path: &OsString) -> Option<Job> {
     let package = program.manifest_path.parent()?;
     let mut command = Command::new(program.executable.as_ref()?);
-    command.current_dir(package).env("CARGO_MANIFEST_DIR", package);
+    command.current_dir(package).env("CARGO_MANIFEST_DIR", package).env("PATH", search_path);
     let source = &program.target.src_path;
     let source = source.strip_prefix(package).unwrap_or(source);
     Some(Job { name: format!("{} ({source})", program.target.name), command })
@@ -62,7 +74,8 @@ fn main() -> ExitCode {
         let key = |it: &Artifact| (it.manifest_path.clone(), it.target.src_path.clone());
         key(a).cmp(&key(b))
     });
-    let jobs: Vec<Job> = programs.iter().filter_map(job).collect();
+    let search_path = search_path();
+    let jobs: Vec<Job> = programs.iter().filter_map(|it| job(it, &search_path)).collect();
     if let Some(name) =
         wanted.iter().find(|&name| programs.iter().all(|it| it.target.name != *name))
     {

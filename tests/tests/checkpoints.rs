@@ -143,6 +143,8 @@ fn executions_after_one_that_learned_points_begin_where_they_do_from_main() {
         ["explore", "--json", "--keep-going", "--workers", "2", "--max-executions", "4000"];
     let command = ["--reset", "memory:checked", "--", &path, "read-recursion"];
     let report = home.heddle(options.iter().chain(&command)).report();
-    assert_eq!(report.executions, 4000, "{}", report.reason);
+    // An execution that differs ends the search.
+    assert_eq!(report.reason, "");
+    assert!(report.executions > 3000, "{} executions", report.executions);
     assert!(report.checks > 20, "{} executions were compared", report.checks);
 }
