@@ -92,10 +92,9 @@ impl Event {
             Dependence::Special => event.touch_specially(next),
         }
         if !next.further_objects.is_empty() {
-            let reads = match next.operation.description().dependence {
-                _ if next.operation == Operation::Ready => !next.writes,
-                Dependence::Tries => !next.writes,
-                other => other == Dependence::Reads,
+            let reads = match next.operation {
+                Operation::Ready | Operation::Transfer => !next.writes,
+                other => other.description().dependence == Dependence::Reads,
             };
             for further in next.further_objects.iter() {
                 event.touch(further, if reads { Access::Read } else { Access::Write });
@@ -226,8 +225,10 @@ impl Event {
     #[must_use]
     pub fn as_write(&self) -> Event {
         let mut event = self.clone();
-        if self.conditional {
+        if self.conditional && self.operation == Operation::Transfer {
             event.accesses.set_all(Access::Write);
+        } else if self.conditional {
+            event.accesses.set_own(Access::Write);
         }
         event
     }
