@@ -89,7 +89,7 @@ if [ "$tier" = fast ]; then
 fi
 
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --release --locked
-# What `cargo test` runs, but as many test programs at a time as there are processors: many tests wait
-# for something, and the last one of a program often runs alone.
+# What `cargo test` runs, but two test programs at a time: many tests wait for something, and the last
+# one of a program often runs alone.
 cargo test --workspace --release --locked --no-run
 "${CARGO_TARGET_DIR:-target}/release/examples/run_tests"

@@ -1,5 +1,5 @@
-//! Runs the tests of the workspace, as many test programs at a time as there are processors:
-//! `run_tests [NAME]...`, after `cargo test --workspace --release --locked --no-run`.
+//! Runs the tests of the workspace, two test programs at a time: `run_tests [NAME]...`, after
+//! `cargo test --workspace --release --locked --no-run`.
 //!
 //! It prints the output of each program when it ends, in one piece, then what failed, and how long it took.
 
@@ -11,6 +11,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 use tests::runner::{Done, Job, run};
 
+/// Each of them uses all processors where it can. The other one uses those that wait for its last test.
+const AT_A_TIME: usize = 2;
 /// Far longer than any takes on a busy machine.
 const BOUND: Duration = Duration::from_secs(45 * 60);
 
@@ -83,7 +85,6 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let (began, built, count, mut failed) = (Instant::now(), used(), jobs.len(), Vec::new());
-    let at_a_time = std::thread::available_parallelism().map_or(2, usize::from);
     let report = |done: Done| {
         println!("     Running {}: {:.1} s", done.name, done.elapsed.as_secs_f64());
         print!("{}", done.output);
@@ -95,7 +96,7 @@ fn main() -> ExitCode {
             failed.push(format!("{}: {how}", done.name));
         }
     };
-    run(jobs, at_a_time, BOUND, report).expect("test programs can be started");
+    run(jobs, AT_A_TIME, BOUND, report).expect("test programs can be started");
     if wanted.is_empty() && !cargo(&["--doc"]).status().expect("cargo runs").success() {
         failed.push("the examples of the documentation".to_owned());
     }
