@@ -64,10 +64,8 @@ fn open_to_read(number: i64, args: [u64; 6], now: [u64; 6], site: u64) -> i64 {
     }
     // A task that waits to open the other end has it from now on, so that this one does not wait for it.
     external::look_for_all();
-    let call = Blocking::new(descriptor as u64, libc::POLLIN, site)
-        .changing(opened())
-        .in_one_step()
-        .apart();
+    let call =
+        Blocking::new(descriptor as u64, libc::POLLIN, site).changing(opened()).in_one_step();
     while !has_writer(descriptor as u64) {
         let wait = ExternalWait::new(has_writer, descriptor as u64)
             .private_if(own_names::is_private)
@@ -159,8 +157,7 @@ fn open_to_write(number: i64, args: [u64; 6], now: [u64; 6], site: u64) -> i64 {
     // The name was followed, and found something.
     let flags = now[flags] as i32 & !(libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW);
     let opening = Opening { pipe, flags, answer: Cell::new(NO_READER) };
-    let call =
-        Blocking::new(NO_DESCRIPTOR, libc::POLLOUT, site).changing(opened()).in_one_step().apart();
+    let call = Blocking::new(NO_DESCRIPTOR, libc::POLLOUT, site).changing(opened()).in_one_step();
     while !opening.attempt() {
         let wait = ExternalWait::new(
             |address| self::opening(address).attempt(),

@@ -60,7 +60,7 @@ fn park_to_change(
     let ended = park(wait, object, interrupts, site);
     task.open_files.set(None);
     if ended == Ended::Ready {
-        access_points::change(words, site);
+        access_points::compare(words, true, site);
     }
     ended
 }
@@ -129,8 +129,6 @@ pub(crate) struct Blocking {
     further: WordSet,
     /// Whether the step that ends the wait also makes the call.
     changes: bool,
-    /// Whether the call waits for no data of the descriptor.
-    is_apart: bool,
     site: u64,
 }
 
@@ -146,7 +144,6 @@ impl Blocking {
             retried: Cell::new(false),
             further: WordSet::NONE,
             changes: false,
-            is_apart: false,
             site,
         }
     }
@@ -165,11 +162,6 @@ impl Blocking {
     /// The same, where the step that ends the wait also makes the call.
     pub(crate) fn in_one_step(self) -> Blocking {
         Blocking { changes: true, ..self }
-    }
-
-    /// The same, where that is all the call waits for, and no data of the descriptor.
-    pub(crate) fn apart(self) -> Blocking {
-        Blocking { is_apart: true, ..self }
     }
 
     /// The same, for at most this long.
@@ -260,7 +252,8 @@ impl Blocking {
     fn words(&self) -> WordSet {
         match self.descriptor {
             _ if !access::is_in_company() => WordSet::NONE,
-            _ if self.is_apart => self.further,
+            // The call waits for no data of the descriptor, if it has one.
+            _ if self.further.is_apart() => self.further,
             NO_DESCRIPTOR => self.further,
             descriptor => self.further.and(words_of(descriptor)),
         }

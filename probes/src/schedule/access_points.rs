@@ -45,7 +45,7 @@ pub(crate) fn visit(access: Access) {
 /// what it finds. `wait` is the address of an [`ExternalWait`] that is over when there is something to find.
 /// `signals`: whether signals and timers change that, which are always steps.
 pub(crate) fn look_at_files(words: WordSet, signals: bool, wait: u64, site: u64) {
-    let of = |address| Access { address, size: 8, writes: false, atomic: true, proven: true, site };
+    let of = |address| of_file(address, false, site);
     if words.is_empty() {
         return;
     }
@@ -60,18 +60,27 @@ pub(crate) fn look_at_files(words: WordSet, signals: bool, wait: u64, site: u64)
         read_step(first.address, site, || 0, arrive);
         task.open_files.set(None);
     }
+    compare(words, false, site);
+}
+
+/// The access to the word of an open file.
+fn of_file(address: u64, writes: bool, site: u64) -> Access {
+    Access { address, size: 8, writes, atomic: true, proven: true, site }
+}
+
+/// Compares the accesses of the step that has begun to the state of these open files, which it reads or changes,
+/// with those of other tasks.
+pub(crate) fn compare(words: WordSet, writes: bool, site: u64) {
     if is_in_company() {
-        words.iter().map(of).for_each(|access| look(&access));
+        words.iter().for_each(|word| look(&of_file(word, writes, site)));
     }
 }
 
 /// The running task is about to read from a descriptor, or to write to it, without waiting: one step, which changes
 /// the state of these open files if `wait` is over, and otherwise only looks at it.
 pub(crate) fn transfer_at_once(words: WordSet, descriptor: u64, wait: &ExternalWait, site: u64) {
-    let of =
-        |address, writes| Access { address, size: 8, writes, atomic: true, proven: true, site };
     settle_write();
-    let is_point = words.iter().any(|word| is_point(&of(word, true)));
+    let is_point = words.iter().any(|word| is_point(&of_file(word, true, site)));
     if is_point {
         let task = world().task();
         task.open_files.set(Some(Awaited::change(words)));
@@ -88,16 +97,7 @@ pub(crate) fn transfer_at_once(words: WordSet, descriptor: u64, wait: &ExternalW
     if is_point && !changes {
         record::value(libc::EAGAIN as u64);
     }
-    words.iter().for_each(|word| look(&of(word, changes)));
-}
-
-/// The step of the running task that has begun changes the state of these open files.
-pub(crate) fn change(words: WordSet, site: u64) {
-    if is_in_company() {
-        let of =
-            |address| Access { address, size: 8, writes: true, atomic: true, proven: true, site };
-        words.iter().map(of).for_each(|access| look(&access));
-    }
+    compare(words, changes, site);
 }
 
 /// A library is about to store, by an atomic operation that is not instrumented, what the program's

@@ -32,7 +32,7 @@ fn is_for_own(number: u16) -> bool {
     matches!(world().tasks[usize::from(number)].gate(), Gate::Ready(wait) if unsafe { ExternalWait::is_own(wait) })
 }
 
-/// Checks the waits of all tasks. A check may make a call that it was waited for, which other waits depend on.
+/// Checks the waits of all tasks. A check may make the call for which its task waits, and that ends other waits.
 pub(crate) fn look_for_all() {
     let world = world();
     for number in world.alive() {

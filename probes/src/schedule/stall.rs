@@ -417,8 +417,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
             changed
         }
         O::FutexWoken if !task.woken.get() => Effect::None,
-        O::Transfer if is_over(task) => changed,
-        O::Transfer => looked,
+        O::Transfer => unless(is_over(task)),
         O::Ready if let Some(awaited) = task.open_files.get() => {
             unless(awaited.changes && is_over(task))
         }

@@ -12,23 +12,21 @@ use traces::{ObjectKind, Operation, THREAD_END};
 
 fn describe(kind: ObjectKind, object: u64) -> ObjectInfo {
     let mut name = declarations::name_of(object);
-    if name[0] == 0
-        && matches!(kind, ObjectKind::Memory | ObjectKind::Futex)
-        && let Some(own) = own_name(object)
-    {
+    let own = match kind {
+        ObjectKind::Memory | ObjectKind::Futex if name[0] == 0 => own_name(object),
+        ObjectKind::Descriptor => open_words::awaited_name(object).map(str::to_owned),
+        _ => None,
+    };
+    if let Some(own) = &own {
         // The last byte stays 0.
         let len = own.len().min(name.len() - 1);
         name[..len].copy_from_slice(&own.as_bytes()[..len]);
-    }
-    let awaited = open_words::awaited_name(object).filter(|_| kind == ObjectKind::Descriptor);
-    if let Some(awaited) = awaited {
-        name[..awaited.len()].copy_from_slice(awaited.as_bytes());
     }
     let base = ObjectInfo { address: object, kind: kind as u32, name, ..ObjectInfo::default() };
     if kind == ObjectKind::Task {
         return ObjectInfo { class: class::TASK, number: object - 1, ..base };
     }
-    if kind == ObjectKind::Descriptor && awaited.is_none() {
+    if kind == ObjectKind::Descriptor && own.is_none() {
         return ObjectInfo { class: class::DESCRIPTOR, number: object - 1, ..base };
     }
     if let Some(block) = arena::find(object) {

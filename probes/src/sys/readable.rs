@@ -9,9 +9,8 @@ pub(crate) fn is_readable(descriptor: u64) -> bool {
     unsafe { raw::call!(libc::SYS_poll, &raw mut one, 1, 0) != 0 }
 }
 
-/// Whether a receive that does not wait finds something exactly if [`is_readable`] does: a socket that is
-/// readable from more than one byte on returns fewer, too.
-pub(crate) fn is_readable_by_byte(descriptor: u64) -> bool {
+/// From how many bytes on a socket is readable; none for anything else. A receive that does not wait finds fewer, too.
+pub(crate) fn least_readable(descriptor: u64) -> Option<i32> {
     let (mut least, mut size) = (0i32, size_of::<i32>() as libc::socklen_t);
     // SAFETY: the kernel writes only to the two locals.
     let answer = unsafe {
@@ -24,5 +23,5 @@ pub(crate) fn is_readable_by_byte(descriptor: u64) -> bool {
             &raw mut size
         )
     };
-    answer == -i64::from(libc::ENOTSOCK) || answer == 0 && least <= 1
+    (answer == 0).then_some(least)
 }

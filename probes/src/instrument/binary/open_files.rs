@@ -14,7 +14,7 @@ use crate::state::open_words::{self, DESCRIPTORS, PIPES, WordSet};
 use crate::state::task::ExternalWait;
 use crate::state::world::world;
 use crate::sys::raw;
-use crate::sys::readable::{is_readable, is_readable_by_byte};
+use crate::sys::readable::{is_readable, least_readable};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 
@@ -87,7 +87,7 @@ pub(super) fn each_taken((descriptor, len): (u64, u64), site: u64, each: &mut dy
     let found = state(descriptor);
     use_descriptor(descriptor, found, site);
     if let Some(found) = found.filter(|_| len > 0 && is_in_company() && !waits(descriptor))
-        && is_exact(descriptor)
+        && is_exact(descriptor, found)
     {
         transfer(descriptor, found, is_readable, site);
         if let State::Pipe { number, .. } = found {
@@ -111,22 +111,16 @@ pub(super) fn each_taken((descriptor, len): (u64, u64), site: u64, each: &mut dy
 }
 
 /// Whether a read that does not wait takes something exactly if a poll finds the descriptor readable.
-fn is_exact(descriptor: u64) -> bool {
-    match kind(descriptor) {
-        Some(libc::S_IFIFO) => true,
-        Some(libc::S_IFSOCK) => is_readable_by_byte(descriptor),
-        _ => false,
+fn is_exact(descriptor: u64, file: State) -> bool {
+    match file {
+        State::Pipe { .. } => true,
+        State::Whole(_) => least_readable(descriptor).is_some_and(|least| least <= 1),
     }
 }
 
 /// Whether a write to the descriptor passes something to a reader.
-fn is_transfer(descriptor: u64) -> bool {
-    matches!(kind(descriptor), Some(libc::S_IFIFO | libc::S_IFSOCK))
-}
-
-/// What kind of file a descriptor leads to.
-fn kind(descriptor: u64) -> Option<libc::mode_t> {
-    status(descriptor as u32 as i32).map(|status| status.st_mode & libc::S_IFMT)
+fn is_transfer(descriptor: u64, file: State) -> bool {
+    matches!(file, State::Pipe { .. }) || least_readable(descriptor).is_some()
 }
 
 /// A call that does not wait makes one step: it changes nothing unless `would_succeed` holds for the descriptor.
@@ -168,7 +162,7 @@ pub(super) fn each_given((descriptor, len): (u64, u64), site: u64, each: &mut dy
     let found = state(descriptor);
     use_descriptor(descriptor, found, site);
     match found {
-        Some(found) if is_in_company() && !waits(descriptor) && is_transfer(descriptor) => {
+        Some(found) if is_in_company() && !waits(descriptor) && is_transfer(descriptor, found) => {
             // Whether there is room decides nothing here: a full pipe may take a little, and the call shows then
             // whether it was refused.
             transfer(descriptor, found, |_| true, site);
