@@ -2,8 +2,9 @@
 
 use serde::de::DeserializeOwned;
 use std::ffi::OsStr;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use traces::report::Report;
@@ -163,21 +164,30 @@ pub fn run(mut command: Command, bound: Duration) -> Run {
     };
     let stdout = reader(child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>));
     let stderr = reader(child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>));
-    let began = Instant::now();
-    let status = loop {
-        match child.try_wait().expect("a child can be waited for") {
-            Some(status) => break status,
-            None if began.elapsed() > bound => {
-                let _ = child.kill();
-                let _ = child.wait();
-                panic!("{command:?} did not end within {bound:?}");
-            }
-            None => std::thread::sleep(Duration::from_millis(2)),
-        }
-    };
+    let status = end_within(&mut child, bound).expect("a child can be waited for");
+    let status = status.unwrap_or_else(|| panic!("{command:?} did not end within {bound:?}"));
     Run {
         status: status.code().unwrap_or(-1),
         stdout: stdout.join().unwrap_or_default(),
         stderr: stderr.join().unwrap_or_default(),
+    }
+}
+
+/// Waits for the end of a process; none if it did not end in time: it is killed then.
+///
+/// # Errors
+/// If it cannot be waited for or killed.
+pub fn end_within(child: &mut Child, bound: Duration) -> io::Result<Option<ExitStatus>> {
+    let began = Instant::now();
+    loop {
+        match child.try_wait()? {
+            Some(status) => return Ok(Some(status)),
+            None if began.elapsed() > bound => {
+                child.kill()?;
+                child.wait()?;
+                return Ok(None);
+            }
+            None => std::thread::sleep(Duration::from_millis(2)),
+        }
     }
 }

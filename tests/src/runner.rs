@@ -1,6 +1,7 @@
 //! Several test programs at a time. `cargo test` runs one after another, and a processor idles while the
 //! last test of each waits or runs alone.
 
+use crate::heddle::end_within;
 use std::fs::File;
 use std::io;
 use std::process::{Command, ExitStatus, Stdio};
@@ -74,17 +75,7 @@ fn run_one(job: &mut Job, bound: Duration) -> io::Result<Done> {
     job.command.stdin(Stdio::null()).stdout(streams.try_clone()?).stderr(streams);
     let began = Instant::now();
     let mut child = job.command.spawn()?;
-    let status = loop {
-        match child.try_wait()? {
-            Some(status) => break Some(status),
-            None if began.elapsed() > bound => break None,
-            None => std::thread::sleep(Duration::from_millis(10)),
-        }
-    };
-    if status.is_none() {
-        child.kill()?;
-        child.wait()?;
-    }
+    let status = end_within(&mut child, bound)?;
     let output = String::from_utf8_lossy(&std::fs::read(kept.path())?).into_owned();
     Ok(Done { name: job.name.clone(), status, output, elapsed: began.elapsed() })
 }

@@ -1,17 +1,11 @@
 //! State of the kernel that has no address in the program has a name, in steps and in what a task waits for.
 
-use std::path::Path;
-use std::process::Command;
 use tests::heddle::Home;
 use tests::hostile::build;
 
 /// The failure that a search of one of the programs in `tests/claims` finds, as `show` prints it.
 fn failure(home: &Home, name: &str) -> String {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("claims").join(format!("{name}.c"));
-    let mut command = Command::new("cc");
-    command.args(["-D_GNU_SOURCE", "-g", "-O1", "-pthread", "-o", name]).arg(source);
-    let status = command.current_dir(home.path()).status().expect("cc can be started");
-    assert!(status.success(), "{name} compiles");
+    build(home, &format!("../claims/{name}"), name, &["-D_GNU_SOURCE"]);
     shown(home, &[&format!("./{name}")])
 }
 
