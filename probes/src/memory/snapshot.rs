@@ -100,12 +100,31 @@ fn private(len: usize) -> Result<u64, String> {
         .ok_or_else(|| "no memory for the snapshot".to_owned())
 }
 
+/// The ranges that belong to the snapshot itself, and those of its images. Images remain when another snapshot
+/// replaces this one.
+pub(crate) fn ranges() -> Vec<(u64, u64)> {
+    let mut own = images::ranges().to_vec();
+    let regions = SNAPSHOT.regions.borrow();
+    for region in regions.iter() {
+        let len = region.end - region.start;
+        own.push((region.copy, region.copy + len));
+        own.push((region.hot, region.hot + bits_len(len)));
+    }
+    own.push((SNAPSHOT.pages.get(), SNAPSHOT.pages.get() + pages_room(&regions)));
+    own
+}
+
+/// How many bytes the array of hot pages needs, at most.
+fn pages_room(regions: &[Region]) -> u64 {
+    let pages: u64 = regions.iter().map(|region| (region.end - region.start) / PAGE).sum();
+    pages * size_of::<Hot>() as u64
+}
+
 /// The program's variables and mappings: its writable memory without its heap, the tasks' stacks
 /// and the runtime's memory. `own` are ranges of the runtime.
 pub(crate) fn of_program(own: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut own = own.to_vec();
     own.push(crate::memory::arena::whole());
-    own.push(images::range());
     let world = world();
     let stacks =
         world.tasks[..usize::from(world.created.get())].iter().map(|task| task.stack.get());
@@ -113,11 +132,6 @@ pub(crate) fn of_program(own: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let stacks = stacks.enumerate().filter(|(task, stack)| *task == 0 || !stack.foreign);
     own.extend(stacks.map(|(_, stack)| (stack.low, stack.high)));
     own.extend(world.spare_stacks.all().iter().map(|stack| (stack.low, stack.high)));
-    for region in SNAPSHOT.regions.borrow().iter() {
-        let len = region.end - region.start;
-        own.push((region.copy, region.copy + len));
-        own.push((region.hot, region.hot + (len / PAGE).div_ceil(64) * 8));
-    }
     let ranges = mappings::read().map(|text| mappings::writable(&text, &own)).unwrap_or_default();
     ranges.iter().map(|range| (range.start, range.end)).collect()
 }
@@ -151,7 +165,6 @@ pub(crate) fn take(own: &[(u64, u64)], tracking: Tracking) -> Result<(), String>
     let stacks = world().spare_stacks.all();
     let mut own = own.to_vec();
     own.push(whole_arena);
-    own.push(images::range());
     for stack in &stacks {
         own.push((stack.low, stack.high));
     }
@@ -192,8 +205,7 @@ pub(crate) fn take(own: &[(u64, u64)], tracking: Tracking) -> Result<(), String>
         regions.push(Region { start, end: stack.high, copy: 0, hot: bits(start, stack.high)? });
     }
     regions.sort_by_key(|region| region.start);
-    let pages: u64 = regions.iter().map(|region| (region.end - region.start) / PAGE).sum();
-    SNAPSHOT.pages.set(private(pages as usize * size_of::<Hot>())?);
+    SNAPSHOT.pages.set(private(pages_room(&regions) as usize)?);
     *SNAPSHOT.regions.borrow_mut() = regions;
     watch(tracking)?;
     SNAPSHOT.taken.set(true);
@@ -205,20 +217,18 @@ pub(crate) fn take_anew(own: &[(u64, u64)], tracking: Tracking) -> Result<(), St
     SNAPSHOT.taken.set(false);
     let track = SNAPSHOT.track.get();
     let regions = std::mem::take(&mut *SNAPSHOT.regions.borrow_mut());
-    let mut pages = 0;
     for region in &regions {
         let len = region.end - region.start;
-        pages += len / PAGE;
         // The map of the process shows protected memory as not writable.
         if matches!(track, Track::Faults) {
             protect(region.start, len, true);
         }
-        forget(region.hot, (len / PAGE).div_ceil(64) * 8);
+        forget(region.hot, bits_len(len));
         if region.copy != 0 {
             forget(region.copy, len);
         }
     }
-    forget(SNAPSHOT.pages.get(), pages * size_of::<Hot>() as u64);
+    forget(SNAPSHOT.pages.get(), pages_room(&regions));
     SNAPSHOT.pages_len.set(0);
     SNAPSHOT.restored.set(0);
     SNAPSHOT.pinned.set(false);
@@ -236,7 +246,12 @@ fn forget(start: u64, len: u64) {
 
 /// Allocates a bit for each page.
 fn bits(start: u64, end: u64) -> Result<u64, String> {
-    private(((end - start) / PAGE).div_ceil(64) as usize * 8)
+    private(bits_len(end - start) as usize)
+}
+
+/// How many bytes the bits for the pages of this much memory need.
+fn bits_len(len: u64) -> u64 {
+    (len / PAGE).div_ceil(64) * 8
 }
 
 /// Starts to watch all regions.

@@ -9,7 +9,7 @@
 
 use crate::memory::arena;
 use crate::memory::snapshot::page_tracking::{Track, protect};
-use crate::memory::snapshot::{Hot, PAGE, Region, SNAPSHOT, clear_heap, private};
+use crate::memory::snapshot::{Hot, PAGE, Region, SNAPSHOT, bits, bits_len, clear_heap, private};
 use crate::state::stack::Stack;
 use crate::state::world::world;
 use std::cell::Cell;
@@ -63,20 +63,20 @@ pub(crate) struct Image {
     heap_end: u64,
 }
 
-/// The memory of the images, which is the runtime's.
-pub(crate) fn range() -> (u64, u64) {
-    match IMAGES.memory.get() {
-        0 => (0, 0),
-        at => (at, at + ROOM as u64),
-    }
+/// The memory of the images, and of the bits for watched pages.
+pub(super) fn ranges() -> [(u64, u64); 2] {
+    let own = &IMAGES.own;
+    let (start, end) = own.range.get();
+    let sized =
+        |address: u64, len: u64| if address == 0 { (0, 0) } else { (address, address + len) };
+    [sized(IMAGES.memory.get(), ROOM as u64), sized(own.bits.get(), bits_len(end - start))]
 }
 
 /// Starts to watch a range of the runtime's memory, unless that was done; false if it cannot be watched.
 pub(crate) fn watch_own(start: u64, end: u64) -> bool {
     let own = &IMAGES.own;
     if own.bits.get() == 0 {
-        let pages = ((end - start) / PAGE) as usize;
-        let Ok(bits) = private(pages.div_ceil(64) * 8) else { return false };
+        let Ok(bits) = bits(start, end) else { return false };
         own.bits.set(bits);
         own.range.set((start, end));
         protect(start, end - start, false);
