@@ -21,7 +21,8 @@
 //! A task that runs long without waiting takes time, too: every [`STEPS`] steps since its clock last
 //! rose by an expiry add a second to it, and so do system calls and readings of clocks, of which each
 //! counts as a step here: a loop that only makes these would otherwise wait for its time limit for very
-//! long ([`seconds`]). Reading a clock takes a microsecond, which is counted separately ([`Moment`]), so
+//! long ([`seconds`]). The step with which a second is over is an expiry, too: a loop that polls with a time
+//! limit waits for other tasks as a sleep does. Reading a clock takes a microsecond, which is counted separately ([`Moment`]), so
 //! that it does not delay the task's other steps.
 
 use crate::reduction::events::{Access, Event, Map};
@@ -98,6 +99,23 @@ struct ObjectMoments {
     held_until: u64,
 }
 
+/// Whether nothing that other tasks do delays the operation.
+#[must_use]
+pub fn is_undelayed(operation: Operation) -> bool {
+    use Operation as O;
+    matches!(operation, O::Read | O::Write | O::Update | O::Await | O::TryLock | O::Transfer)
+        || matches!(operation, O::Exit | O::ExitNow)
+}
+
+/// When signals came that a task handles between two of its other steps.
+#[derive(Debug, Clone, Copy, Default)]
+struct Signals {
+    /// The clock at which the first came that was not handled yet, if it is known.
+    came: Option<u64>,
+    /// The clock of the task before it handled the first.
+    before: Option<u64>,
+}
+
 /// The clocks of all tasks and objects of an execution.
 #[derive(Debug, Clone)]
 pub struct Clocks {
@@ -110,6 +128,8 @@ pub struct Clocks {
     /// The clock of all tasks before clocks began to differ: what a task holds without a known
     /// beginning, it has held since then or before.
     equal_until: u64,
+    /// By task: signals that it handles between two steps.
+    signals: Vec<Signals>,
 }
 
 impl Default for Clocks {
@@ -128,6 +148,7 @@ impl Clocks {
             latest: Moment::default(),
             differ: false,
             equal_until: 0,
+            signals: Vec::with_capacity(tasks),
         }
     }
 
@@ -138,6 +159,7 @@ impl Clocks {
         self.objects.clear();
         self.latest = moment;
         self.differ = false;
+        self.signals.clear();
     }
 
     /// Whether nothing has happened since an execution [began](Clocks::begin) at this moment.
@@ -251,14 +273,45 @@ impl Clocks {
     pub fn ready(&self, next: &PendingOperation) -> u64 {
         use Operation as O;
         let own = self.of(next.task).clock;
+        let before = self.signals.get(next.task.index()).and_then(|signals| signals.before);
         match next.operation {
-            O::Read | O::Write | O::Update | O::Await | O::Yield | O::Sleep => own,
-            O::TryLock | O::Transfer => own,
+            O::Handler if next.interrupts_step => before.unwrap_or(own),
+            operation if is_undelayed(operation) => before.unwrap_or(own),
+            O::Yield | O::Sleep => own,
             O::Lock => {
                 let object = self.objects.get(&next.object);
                 object.map_or(own, |object| own.max(object.held_until))
             }
             _ => self.before(&Event::new(next, 0)).clock,
+        }
+    }
+
+    /// The same for a step that is enabled. A signal that waits to be handled could have been handled when it came: the
+    /// next ones, of a timer that goes off again and again, make that no later.
+    fn enabled_since(&mut self, next: &PendingOperation) -> u64 {
+        let ready = self.ready(next);
+        match next.operation {
+            Operation::Handler => *self.signals(next.task).came.get_or_insert(ready),
+            _ => ready,
+        }
+    }
+
+    fn signals(&mut self, task: TaskId) -> &mut Signals {
+        let index = task.index();
+        if self.signals.len() <= index {
+            self.signals.resize(index + 1, Signals::default());
+        }
+        &mut self.signals[index]
+    }
+
+    /// The task takes a step. Its next one is no later because a handler runs before it.
+    pub fn leave(&mut self, task: TaskId, operation: Operation) {
+        let own = self.of(task).clock;
+        if operation == Operation::Handler {
+            let signals = self.signals(task);
+            *signals = Signals { came: None, before: signals.before.or(Some(own)) };
+        } else if let Some(signals) = self.signals.get_mut(task.index()) {
+            *signals = Signals::default();
         }
     }
 
@@ -333,8 +386,11 @@ pub struct Candidate {
 impl Candidate {
     /// The candidate with this pending operation, which is an expiry if it has a deadline here.
     #[must_use]
-    pub fn new(clocks: &Clocks, next: &PendingOperation, expires: Option<u64>) -> Candidate {
-        let at = clocks.ready(next).max(expires.unwrap_or(0));
+    pub fn new(clocks: &mut Clocks, next: &PendingOperation, expires: Option<u64>) -> Candidate {
+        let at = match expires {
+            None => clocks.enabled_since(next),
+            Some(deadline) => clocks.ready(next).max(deadline),
+        };
         Candidate { task: next.task, at, expires: expires.is_some() }
     }
 }
@@ -473,6 +529,37 @@ mod tests {
         assert_eq!(clocks.of(other).clock, SECOND);
         clocks.enable(other, TaskId::MAIN);
         assert_eq!(clocks.of(TaskId::MAIN).clock, SECOND);
+    }
+
+    /// A timer whose signals interrupt a task again and again gets no further ahead of its next step than the slack.
+    #[test]
+    fn a_signal_and_the_step_that_it_interrupts_are_late_since_they_could_happen() {
+        let (one, other) = (TaskId(1), TaskId(2));
+        let timer = Event::new(&PendingOperation::new(one, Operation::Timer, 0, 0), 0);
+        let read = PendingOperation::new(other, Operation::Read, 16, 0);
+        let at =
+            |clocks: &mut Clocks, next: &PendingOperation| Candidate::new(clocks, next, None).at;
+        for interrupts_step in [false, true] {
+            let handler = PendingOperation {
+                interrupts_step,
+                ..PendingOperation::new(other, Operation::Handler, 0, 0)
+            };
+            let mut clocks = Clocks::default();
+            clocks.begin(Moment::default());
+            clocks.create(TaskId::MAIN, one, true);
+            clocks.create(TaskId::MAIN, other, false);
+            for time in [1, 2, 3] {
+                clocks.step(&timer, Some(time * SECOND));
+                let since = if interrupts_step { 0 } else { SECOND };
+                assert_eq!(at(&mut clocks, &handler), since, "after {time} s");
+            }
+            clocks.leave(other, Operation::Handler);
+            clocks.step(&Event::new(&handler, 0), None);
+            assert_eq!(at(&mut clocks, &read), 0);
+            clocks.leave(other, Operation::Read);
+            clocks.step(&Event::new(&read, 1), None);
+            assert_eq!(at(&mut clocks, &read), 3 * SECOND);
+        }
     }
 
     /// A loop that polls under a lock holds it for moments; a task that sleeps with it holds it for a while.

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tests::heddle::{Home, Run, run};
 use tests::hostile::{BOUND, build};
+use traces::FailureKind;
 use traces::report::{Report, Verdict};
 
 /// A directory with the files that `changes_files.c` expects, and the program beside it.
@@ -239,6 +240,27 @@ fn a_file_that_executions_leave_elsewhere_is_named_and_nothing_is_clean() {
             if report.verdict != Verdict::Bug {
                 assert_eq!(report.verdict, expected, "{way}, {reset}: {report:?}");
             }
+        }
+    }
+}
+
+/// An execution that fails or is given up removes nothing; a later one would not find what the first one found.
+#[test]
+fn what_an_execution_created_that_did_not_end_is_removed() {
+    for reset in ["auto", "fork", "exec"] {
+        for strategy in ["dfs", "auto"] {
+            let home = Home::new();
+            build(&home, "deadlocks_with_a_file", "program", &[]);
+            let elsewhere = Home::new();
+            let path = elsewhere.path().join("made").to_string_lossy().into_owned();
+            let options = ["--keep-going", "--strategy", strategy, "--workers", "1"];
+            let program = ["--reset", reset, "--max-executions", "60", "--", "./program", &path];
+            let report =
+                home.heddle([&["explore", "--json"], &options[..], &program].concat()).report();
+            let kinds: Vec<_> = report.bugs.iter().map(|bug| bug.kind).collect();
+            assert_eq!(kinds, [FailureKind::Deadlock], "{strategy}, {reset}: {report:?}");
+            assert!(!report.notes.iter().any(|note| note.contains(&path)), "{report:?}");
+            assert!(!Path::new(&path).exists(), "{strategy}, {reset}: {path} is left");
         }
     }
 }

@@ -251,7 +251,7 @@ fn one() -> bool {
         task_table::describe_tasks(registers);
     }
     memory_loop::compare_repeated(&end);
-    left_files::end();
+    left_files::end(&end);
     system_v::end();
     settle(number, end)
 }

@@ -140,6 +140,7 @@ pub(crate) fn run() -> ! {
             // The same execution is run from main, and then from the end of the prefix.
             root().strategy.borrow().suspend_cache_updates();
             let (ended, _) = execute();
+            left_files::end(&ended);
             expected = Some(compared(&ended, true));
             // To the watchdog, the same number of steps again would be no progress.
             root().beats.set(root().beats.get() + world().step.get() + 1);
@@ -158,7 +159,10 @@ pub(crate) fn run() -> ! {
                 }
                 Some(reached) => {
                     root().strategy.set(before.clone());
-                    if snapshot::take_anew(&own_ranges(), root().tracking).is_err() {
+                    let changes_files = !left_files::is_clear();
+                    left_files::end(&End::GivenUp);
+                    if changes_files || snapshot::take_anew(&own_ranges(), root().tracking).is_err()
+                    {
                         root().shares_prefix.set(false);
                         start_again();
                     }
@@ -175,6 +179,7 @@ pub(crate) fn run() -> ! {
             checkpoints::execute(resumes, prefix.as_ref()).0
         });
         snapshot::collect();
+        left_files::end(&end);
         has_run = true;
         let memory = if compares { snapshot::images::digest() } else { 0 };
         let now = Compared { memory, ..compared(&end, expected.is_some()) };
@@ -444,7 +449,7 @@ fn in_one_fork(prefix: Option<&CommonPrefix>, begin: Option<&Begin>) -> Compared
             begin.restore();
         }
         let (end, _) = prefix.map_or_else(execute, CommonPrefix::execute_from_end);
-        left_files::end();
+        left_files::end(&end);
         system_v::end();
         root().compared.set(Compared {
             done: true,

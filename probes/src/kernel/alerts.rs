@@ -6,7 +6,9 @@ use crate::kernel::signal_delivery;
 use crate::primitives::cancel;
 use crate::schedule::scheduler::choose_data;
 use crate::state::cancellation;
-use crate::state::task::{ALERT_CANCELLED, ALERT_SIGNAL, ALERT_UNTOUCHED, Gate, Interrupted};
+use crate::state::task::{
+    ALERT_CANCELLED, ALERT_LATER, ALERT_SIGNAL, ALERT_UNTOUCHED, Gate, Interrupted,
+};
 use crate::state::time::NEVER;
 use crate::state::world::{World, world};
 use crate::steps::record;
@@ -40,6 +42,7 @@ pub(crate) fn handle(operation: Operation, object: u64, site: u64, gate: Gate) {
         };
         // The handler may also have run just before the call.
         let is_before_call = begins_to_wait(operation)
+            && alerts & ALERT_LATER == 0
             && ends(signal_delivery::would_end())
             && signal_delivery::may_come_before_call()
             && choose_data(2) == 1;

@@ -109,6 +109,12 @@ pub(super) fn socket_path(address: u64, len: u64) -> Option<u64> {
     is_path.then_some(address + PATH)
 }
 
+/// Whether each execution is to find the files that the first one found.
+pub(super) fn are_restored() -> bool {
+    let policy = header().files.load(Relaxed);
+    [FilePolicy::Hold, FilePolicy::Private].iter().any(|one| policy == one.code())
+}
+
 /// The path of a call, from the root, if all executions share what is there: no file that shows the kernel's
 /// state, and none below the working directory unless that should have been copied.
 pub(super) fn shared_path(directory: u64, path: u64) -> Option<Vec<u8>> {

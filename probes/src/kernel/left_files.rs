@@ -6,11 +6,15 @@
 //! is named, and the search is not complete. Files below the working directory are restored
 //! ([`changed_files`](crate::kernel::changed_files)), unless the user shares them (`--scratch=never`).
 //!
+//! An execution that does not run to its end, because the search gives it up or because it fails, cannot remove what
+//! it created. The runtime removes that, so that the next execution finds the same files.
+//!
 //! A file that is written from its beginning (`O_TRUNC`, or the target of `rename`) is the same after each
 //! execution, so it counts only if an execution read the path before that.
 
 use crate::instrument::binary::calls;
 use crate::kernel::changed_files;
+use crate::state::end::End;
 use crate::state::exclusive::Exclusive;
 use crate::state::root::root;
 use crate::state::world::world;
@@ -71,10 +75,31 @@ pub(crate) fn begin() {
     CHANGED.0.borrow().clear();
 }
 
-/// An execution ended: names what it leaves.
-pub(crate) fn end() {
+/// Whether the running execution has changed no files so far.
+pub(crate) fn is_clear() -> bool {
+    CHANGED.0.borrow().is_empty()
+}
+
+/// An execution ended: names what it leaves, and removes what it created if it did not run to its end, unless
+/// executions share the files that they leave.
+pub(crate) fn end(end: &End) {
     let changed = std::mem::take(&mut *CHANGED.0.borrow());
-    changed.iter().filter(|one| !one.same).for_each(|one| report(&one.path, one.site));
+    let is_cut_short = !matches!(end, End::Passed) && changed_files::are_restored();
+    // A directory was created before what is in it.
+    for one in changed.iter().rev() {
+        if !(is_cut_short && !one.existed && unlink(&one.path)) && !one.same {
+            report(&one.path, one.site);
+        }
+    }
+}
+
+/// Removes a file or an empty directory; false if that fails.
+fn unlink(path: &[u8]) -> bool {
+    let Ok(path) = std::ffi::CString::new(path) else { return false };
+    // SAFETY: the kernel reads the path, which ends with a zero byte.
+    [libc::SYS_unlink, libc::SYS_rmdir]
+        .iter()
+        .any(|&number| unsafe { raw::call!(number, path.as_ptr()) } == 0)
 }
 
 fn report(path: &[u8], site: u64) {
@@ -153,7 +178,7 @@ fn remove(path: &[u8]) {
     let mut changed = CHANGED.0.borrow();
     match changed.iter().position(|one| one.path == path) {
         Some(at) if !changed[at].existed => {
-            changed.swap_remove(at);
+            changed.remove(at);
         }
         Some(at) => changed[at].same = false,
         None => {

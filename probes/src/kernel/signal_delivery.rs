@@ -17,7 +17,8 @@ use crate::state::outcome;
 use crate::state::pending_signals::{self, Information, To};
 use crate::state::root::root;
 use crate::state::task::{
-    ALERT_SIGNAL, ALERT_UNTOUCHED, ExternalWait, Gate, Interrupted, Lifecycle, Task,
+    ALERT_BEFORE_STEP, ALERT_SIGNAL, ALERT_UNTOUCHED, ExternalWait, Gate, Interrupted, Lifecycle,
+    Task,
 };
 use crate::state::world::{on_fiber, world};
 use crate::sys::errno::set_errno;
@@ -117,7 +118,9 @@ fn alert(number: u16) {
             _ => false,
         };
         let untouched = if is_enabled { ALERT_UNTOUCHED } else { 0 };
-        task.alerts.set(task.alerts.get() | ALERT_SIGNAL | untouched);
+        let before_step =
+            if search::time::is_undelayed(task.operation.get()) { ALERT_BEFORE_STEP } else { 0 };
+        task.alerts.set(task.alerts.get() | ALERT_SIGNAL | untouched | before_step);
         task.operation.set(Operation::Handler);
         task.object.set(u64::from(number) + 1);
         task.set_gate(Gate::Open);

@@ -12,7 +12,7 @@ use crate::detect::access;
 use crate::schedule::memory_hash;
 use crate::schedule::scheduler::{enabled, point};
 use crate::schedule::stall;
-use crate::schedule::time;
+use crate::schedule::time::{self, Spent};
 use crate::state::overdue;
 use crate::state::task::Gate;
 use crate::state::world::{World, world};
@@ -79,14 +79,18 @@ pub(crate) fn is_clear() -> bool {
 
 /// Whether the running task can yield: another task could run, and this was not done too often.
 fn may_yield() -> bool {
+    TURNS_TAKEN.0.get() < TURNS && another_can_run()
+}
+
+/// Whether another task could run.
+fn another_can_run() -> bool {
     let world = world();
     let me = world.current.get();
     let mut others = world.alive().filter(|&number| number != me);
-    TURNS_TAKEN.0.get() < TURNS
-        && others.any(|number| {
-            let task = &world.tasks[usize::from(number)];
-            task.gate() == Gate::Alone || enabled(world, task) && !stall::waits(number)
-        })
+    others.any(|number| {
+        let task = &world.tasks[usize::from(number)];
+        task.gate() == Gate::Alone || enabled(world, task) && !stall::waits(number)
+    })
 }
 
 /// The running task yields to all others.
@@ -111,7 +115,7 @@ pub(crate) fn yield_at_call(site: u64) {
 #[inline]
 pub(crate) fn call_without_step(site: u64) {
     overdue::act_if_due(site);
-    if time::spend() && may_yield() {
+    if time::spend(|| false) == Spent::Yields && may_yield() {
         count();
         stall::makes_progress();
         point(Operation::Yield, 0, site, Gate::Alone);
@@ -122,9 +126,16 @@ pub(crate) fn call_without_step(site: u64) {
 #[inline]
 pub(crate) fn clock_reading(site: u64) {
     overdue::act_if_due(site);
-    if time::spend() {
-        stall::makes_progress();
-        yield_at_call(site);
+    match time::spend(another_can_run) {
+        Spent::Continues => {}
+        Spent::Yields => {
+            stall::makes_progress();
+            yield_at_call(site);
+        }
+        Spent::YieldsUntilThen => {
+            stall::makes_progress();
+            point(Operation::Yield, 0, site, Gate::Open);
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use crate::state::locks::{self, mutex, rwlock, semaphore, spin_lock};
 use crate::state::outcome;
 use crate::state::pending_signals;
 use crate::state::root::root;
-use crate::state::task::{ExternalWait, Gate, Lifecycle, Task};
+use crate::state::task::{ALERT_BEFORE_STEP, ExternalWait, Gate, Lifecycle, Task};
 use crate::state::time::NEVER;
 use crate::state::upcalls;
 use crate::state::world::{MAX_TASKS, World, world};
@@ -84,6 +84,7 @@ const NO_TASK: PendingOperation = PendingOperation {
     prefers_writers: false,
     cancellable: false,
     finds_signals: false,
+    interrupts_step: false,
     is_apart: false,
     awaited_objects: Objects::NONE,
     restored_objects: Objects::NONE,
@@ -164,6 +165,7 @@ fn next(world: &World, number: u16) -> PendingOperation {
         woken: task.woken.get(),
         cancellable: cancellation::is_at_point(task),
         finds_signals: task.open_files.get().is_some_and(|awaited| awaited.signals),
+        interrupts_step: task.alerts.get() & ALERT_BEFORE_STEP != 0,
         is_apart: task.open_files.get().is_some_and(|awaited| awaited.is_apart()),
         may_satisfy: predicates::may_satisfy(operation),
         may_break: predicates::may_break(operation, task),
@@ -565,7 +567,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         if task.operation.get() != Operation::Yield {
             task.waited.set(0);
         }
-        if world.timed.get() || steps >= search::time::STEPS {
+        if world.timed.get() || steps + 1 >= search::time::STEPS {
             time::chosen(world, chosen, || next(world, chosen));
         }
     }

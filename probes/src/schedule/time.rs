@@ -5,7 +5,7 @@ use crate::state::cancellation;
 use crate::state::locks::{self, rwlock};
 use crate::state::pending_signals;
 use crate::state::root::root;
-use crate::state::task::{ExternalWait, Gate, Lifecycle, Task};
+use crate::state::task::{ALERT_LATER, ALERT_SIGNAL, ExternalWait, Gate, Lifecycle, Task};
 use crate::state::time::NEVER;
 use crate::state::world::{World, world};
 use crate::sys::channel;
@@ -28,13 +28,18 @@ pub(crate) fn start() -> Moment {
 }
 
 /// If the task's next step is an expiry: its deadline. It is none if the task was woken, could have
-/// what it waits for, or has to handle a signal or a cancellation.
-fn expiry(world: &World, task: &Task) -> Option<u64> {
+/// what it waits for, or has to handle a signal or a cancellation. A step with which the task has taken a second is
+/// an expiry as well: so a loop that polls gets no further ahead of other tasks than the slack. `own` is the task's
+/// clock, and `steps` the number of its steps with the next one.
+fn expiry(world: &World, task: &Task, own: u64, steps: u32) -> Option<u64> {
     use Operation as O;
     let deadline = task.deadline.get();
     let is_cancelled = cancellation::is_at_point(task) && cancellation::is_due_for(task);
-    if deadline == NEVER || task.alerts.get() != 0 || is_cancelled {
+    if task.alerts.get() != 0 || is_cancelled {
         return None;
+    }
+    if deadline == NEVER {
+        return (steps >= STEPS).then(|| own.saturating_add(SECOND));
     }
     let (object, wait) = (task.object.get(), task.limited_wait.get());
     let is_over = match task.operation.get() {
@@ -74,12 +79,14 @@ pub(crate) fn restrict(
     time.candidates.clear();
     let mut any = false;
     for &task in enabled.iter() {
-        let expires = expiry(world, &world.tasks[task.index()]);
+        let own = time.clocks.of(task).clock;
+        let state = &world.tasks[task.index()];
+        let expires = expiry(world, state, own, state.steps.get() + 1);
         any |= expires.is_some();
         time.candidates.push(if time.clocks.differ() {
-            Candidate::new(&time.clocks, &next(task.0), expires)
+            Candidate::new(&mut time.clocks, &next(task.0), expires)
         } else {
-            let at = time.clocks.of(task).clock.max(expires.unwrap_or(0));
+            let at = own.max(expires.unwrap_or(0));
             Candidate { task, at, expires: expires.is_some() }
         });
     }
@@ -148,21 +155,33 @@ pub(crate) fn late(task: TaskId) -> Option<(TaskId, u64)> {
     Some((first.task, own.at - first.at))
 }
 
-/// The running task does what is no step, but takes time: it reads a clock, or makes a system call. Whether
-/// it has made so many of these, without a step other than a yield, that another task should run. (Whether a
+/// What a task that has spent a second without a step should do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spent {
+    /// Continue: the time has passed.
+    Continues,
+    /// Let another task run: it has made many calls without a step other than a yield.
+    Yields,
+    /// The same in a step that is an expiry: the time passes with it, and not before.
+    YieldsUntilThen,
+}
+
+/// The running task does what is no step, but takes time: it reads a clock, or makes a system call. (Whether a
 /// loop with steps waits is the task of [`crate::schedule::stall`].)
 ///
-/// Such a loop may wait for a time. The count is the task's own, so that independent steps still commute.
+/// Such a loop may wait for a time. The count is the task's own, so that independent steps still commute. If
+/// `another_can_run`, a loop that reads a clock gets no further ahead of it than a task that sleeps would: else the
+/// time limit of the loop would expire before a task that was never chosen.
 #[inline]
-pub(crate) fn spend() -> bool {
+pub(crate) fn spend(another_can_run: fn() -> bool) -> Spent {
     let task = world().task();
     let steps = task.steps.get() + 1;
     task.steps.set(steps);
-    steps >= STEPS && pass()
+    if steps >= STEPS { pass(another_can_run) } else { Spent::Continues }
 }
 
 #[cold]
-fn pass() -> bool {
+fn pass(another_can_run: fn() -> bool) -> Spent {
     let (root, world) = (root(), world());
     let task = world.task();
     task.steps.set(0);
@@ -170,11 +189,21 @@ fn pass() -> bool {
     // A loop of other calls does not wait for a time: it is interrupted like any loop without a step.
     let looks = task.reads_clock.replace(false);
     if looks && waited >= LONGEST {
-        return false;
+        return Spent::Continues;
     }
     let by = if looks { seconds(waited) } else { SECOND };
     task.waited.set(waited.saturating_add(by));
+    access::note_gap(InstrumentationGap::Seconds);
+    if looks {
+        channel::beat();
+    }
     let id = TaskId(world.current.get());
+    if looks && root.slack.is_some() && another_can_run() {
+        task.deadline.set(root.time.borrow().clocks.of(id).clock.saturating_add(by));
+        task.limited_wait.set(0);
+        world.timed.set(true);
+        return Spent::YieldsUntilThen;
+    }
     if root.slack.is_some() {
         let mut time = root.time.borrow();
         time.clocks.age(id, by, world.alive_len.get() == 1);
@@ -183,11 +212,7 @@ fn pass() -> bool {
     } else {
         world.clock.set(world.clock.get().saturating_add(by));
     }
-    access::note_gap(InstrumentationGap::Seconds);
-    if looks {
-        channel::beat();
-    }
-    waited > 0
+    if waited > 0 { Spent::Yields } else { Spent::Continues }
 }
 
 /// The task was chosen: its clock rises if the step is an expiry, or its steps have taken a second,
@@ -197,13 +222,16 @@ pub(crate) fn chosen(world: &World, number: u16, next: impl FnOnce() -> PendingO
     let (task, id) = (&world.tasks[usize::from(number)], TaskId(number));
     let mut time = root().time.borrow();
     let clocks = &mut time.clocks;
-    let expires = expiry(world, task);
-    if expires.is_some() {
+    let before = clocks.of(id).clock;
+    let expires = expiry(world, task, before, task.steps.get());
+    if expires.is_some() && task.deadline.get() == NEVER {
+        access::note_gap(InstrumentationGap::Seconds);
+    } else if expires.is_some() {
         let expiries = &world.allowance.expiries;
         expiries.set(expiries.get() + 1);
     }
     let alone = world.alive_len.get() == 1;
-    let before = clocks.of(id).clock;
+    clocks.leave(id, task.operation.get());
     if clocks.differ() || expires.is_some() && !alone {
         clocks.step(&Event::new(&next(), 0), expires);
         clocks.forget(world.alive().map(TaskId));
@@ -218,8 +246,17 @@ pub(crate) fn chosen(world: &World, number: u16, next: impl FnOnce() -> PendingO
         world.timed.set(true);
         access::note_gap(InstrumentationGap::Seconds);
     }
-    world.clock.set(world.clock.get().max(clocks.of(id).now()));
-    if task.alerts.get() == 0 {
+    if task.steps.get() + 1 >= STEPS {
+        world.timed.set(true);
+    }
+    let now = clocks.of(id);
+    world.clock.set(world.clock.get().max(now.now()));
+    let alerts = task.alerts.get();
+    if alerts == 0 {
         task.deadline.set(NEVER);
+    } else if alerts & ALERT_SIGNAL != 0
+        && root().slack.is_some_and(|slack| now.clock - before > slack)
+    {
+        task.alerts.set(alerts | ALERT_LATER);
     }
 }

@@ -153,6 +153,11 @@ pub(crate) const ALERT_CANCELLED: u8 = 2;
 /// With [`ALERT_SIGNAL`]: the signal does not end the wait, because the task was enabled when it
 /// came.
 pub(crate) const ALERT_UNTOUCHED: u8 = 4;
+/// With [`ALERT_SIGNAL`]: the signal comes so much later than the wait began, by the task's clock, that no delay
+/// within the slack lets it come before the wait.
+pub(crate) const ALERT_LATER: u8 = 8;
+/// With [`ALERT_SIGNAL`]: when it came, the task was about to take a step that nothing delays.
+pub(crate) const ALERT_BEFORE_STEP: u8 = 16;
 
 /// The stages of a task's life cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -55,6 +55,8 @@ pub struct PendingOperation {
     pub cancellable: bool,
     /// Whether signals and timers change what a read finds: it looks at descriptors that report them.
     pub finds_signals: bool,
+    /// Whether a signal that the task is about to handle came when it was about to take a step that nothing delays.
+    pub interrupts_step: bool,
     /// Whether the wait is for no data of a descriptor, so that waits whose objects are not known do not affect it.
     pub is_apart: bool,
     /// The objects whose change the task awaits in a spin loop ([`crate::spin`]).
@@ -122,6 +124,7 @@ impl PendingOperation {
             prefers_writers: false,
             cancellable: false,
             finds_signals: false,
+            interrupts_step: false,
             is_apart: false,
             awaited_objects: Objects::NONE,
             restored_objects: Objects::NONE,

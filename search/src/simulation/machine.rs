@@ -360,15 +360,15 @@ impl<'p> Machine<'p> {
     }
 
     /// The candidates of the state, given the operations of all tasks.
-    fn candidates(&self, tasks: &[PendingOperation]) -> Vec<Candidate> {
+    fn candidates(&mut self, tasks: &[PendingOperation]) -> Vec<Candidate> {
         if !self.timed {
             return Vec::new();
         }
-        let enabled = tasks.iter().filter(|next| next.enabled);
-        let one = |next: &PendingOperation| {
-            Candidate::new(&self.clocks, next, self.expiry(next.task.index()))
-        };
-        let mut candidates = enabled.map(one).collect();
+        let mut candidates = Vec::new();
+        for next in tasks.iter().filter(|next| next.enabled) {
+            let expires = self.expiry(next.task.index());
+            candidates.push(Candidate::new(&mut self.clocks, next, expires));
+        }
         let waiting =
             tasks.iter().filter(|next| next.operation == Operation::Lock && !next.enabled);
         let waiter = |next: &PendingOperation| {
