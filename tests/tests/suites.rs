@@ -214,6 +214,51 @@ fn wrong_programs_and_options_are_named_and_the_others_are_run() {
     assert_eq!((run.status, run.stdout.as_str()), (0, "odd only\n"), "{run:?}");
 }
 
+/// A script in the directory that answers as a test program of Rust does.
+fn script(home: &Home, name: &str, text: &str) {
+    std::fs::write(home.path().join(name), format!("#!/bin/sh\n# RUST_TEST_THREADS\n{text}"))
+        .expect("a file");
+    let made = Command::new("chmod").args(["+x"]).arg(home.path().join(name)).status();
+    assert!(made.expect("chmod runs").success());
+}
+
+/// The line is in the list of ignored tests, too.
+#[test]
+fn a_line_that_a_program_prints_in_the_form_of_a_test_is_none() {
+    let home = Home::new();
+    let lists = "case \"$*\" in *--ignored*) echo 'slow: test' ;; *--exact*) ;; \
+        *) echo 'fast: test'; echo 'slow: test' ;; esac\n";
+    script(&home, "prints", &format!("echo 'x: test'\n{lists}"));
+    let run = home.heddle(["test", "./prints", "--list", "--include-ignored"]);
+    assert_eq!((run.status, run.stdout.as_str()), (0, "prints fast\nprints slow\n"), "{run:?}");
+    let run = home.heddle(["test", "./prints", "--list"]);
+    assert_eq!((run.status, run.stdout.as_str()), (0, "prints fast\n"), "{run:?}");
+    // A harness that lists all tests whatever the filter is.
+    let lists = "case \"$*\" in *--ignored*) echo 'slow: test' ;; \
+        *) echo 'fast: test'; echo 'slow: test' ;; esac\n";
+    script(&home, "lists_all", lists);
+    let run = home.heddle(["test", "./lists_all", "--list"]);
+    assert_eq!((run.status, run.stdout.as_str()), (0, "lists_all fast\n"), "{run:?}");
+}
+
+#[test]
+fn a_suite_whose_time_is_used_up_has_not_passed() {
+    let home = Home::new();
+    let text = "#include <pthread.h>\nstatic int a, b;\nstatic void *thread(void *at)\n{\n    \
+        for (int i = 0; i < 50; i++)\n        \
+        __atomic_fetch_add((int *)at, 1, __ATOMIC_SEQ_CST);\n    return 0;\n}\n\
+        int main(void)\n{\n    pthread_t one;\n    pthread_create(&one, 0, thread, &a);\n    \
+        thread(&a);\n    pthread_join(one, 0);\n    return b;\n}\n";
+    let program = test_in_c(&home, text);
+    let commands = format!("{program}\n").repeat(40);
+    std::fs::write(home.path().join("commands"), commands).expect("a file");
+    let options = ["test", "--commands", "commands", "--total-time", "1s", "-j", "1"];
+    let run = home.heddle(options);
+    assert_eq!(run.status, 3, "{run:?}");
+    assert!(run.stdout.contains("not run, the time for all tests is used up: "), "{run:?}");
+    assert!(run.stdout.lines().last().is_some_and(|line| line.contains(" not-run")), "{run:?}");
+}
+
 /// Compiles the Rust suite and returns its test program.
 fn rust_suite(home: &Home) -> PathBuf {
     let copied = Command::new("cp")
@@ -500,6 +545,10 @@ fn the_subcommand_of_cargo_builds_and_searches() {
         let run = cargo(&home, &[&["heddle", "test"], filter].concat(), false);
         assert!(run.status == 2 && run.stderr.contains("no test matches the filter"), "{run:?}");
     }
+    let run = cargo(&home, &["heddle", "test", "--doc"], false);
+    let said =
+        "tests in documentation are not searched, since rustdoc compiles and runs them itself";
+    assert!(run.status == 2 && run.stderr.contains(said), "{run:?}");
     std::fs::write(home.path().join("counters/src/lib.rs"), "fn wrong( {}\n").expect("a file");
     let run = cargo(&home, &["heddle", "test"], false);
     assert!(run.status == 2 && run.stderr.contains("src/lib.rs:1"), "{run:?}");

@@ -8,6 +8,7 @@ pub(super) const VERSION_2: Framework = Framework {
     markers: &["--list-test-names-only"],
     listing: &["--list-test-names-only"],
     second: None,
+    empty: None,
     parse,
     select,
     ran_one,

@@ -7,6 +7,7 @@ pub(super) const FRAMEWORK: Framework = Framework {
     markers: &["libcriterion.so", "criterion_run_all_tests"],
     listing: &["--list", "--ascii"],
     second: None,
+    empty: None,
     parse,
     select,
     ran_one,

@@ -7,6 +7,7 @@ pub(super) const FRAMEWORK: Framework = Framework {
     markers: &["[doctest] "],
     listing: &["--list-test-cases", "--no-colors", "--no-version"],
     second: Some(Second::All(&["--list-test-cases", "--no-colors", "--no-version", "--no-skip"])),
+    empty: None,
     parse,
     select,
     ran_one,

@@ -7,6 +7,7 @@ pub(super) const FRAMEWORK: Framework = Framework {
     markers: &["g_test_init"],
     listing: &["-l"],
     second: None,
+    empty: None,
     parse,
     select,
     ran_one,

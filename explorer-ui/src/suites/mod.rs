@@ -22,6 +22,6 @@ pub mod programs;
 pub mod registry;
 pub mod share;
 
-pub use framework::{Framework, Listed, Listing};
+pub use framework::{Framework, Listed, Listing, without_printed};
 pub use outcome::{Outcome, Verdict};
 pub use programs::Program;

@@ -3,7 +3,9 @@
 use super::child;
 use crate::cli::arguments::TestArgs;
 use crate::exit::Problem;
-use crate::suites::{Framework, Listed, Listing, Program, ctest, programs, registry};
+use crate::suites::{
+    Framework, Listed, Listing, Program, ctest, programs, registry, without_printed,
+};
 use crate::text_file;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -166,7 +168,13 @@ fn of_framework(
         },
         None => Vec::new(),
     };
-    Ok(framework.combine(first, second))
+    // A line that the program prints itself is in each list.
+    let is_in_both = first.iter().any(|test| second.iter().any(|other| other.name == test.name));
+    let printed = match framework.empty.filter(|_| is_in_both) {
+        Some(arguments) => ask(arguments)?.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    Ok(without_printed(framework.combine(first, second), &printed))
 }
 
 fn first_line(text: &str) -> &str {

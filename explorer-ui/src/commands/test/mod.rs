@@ -370,14 +370,14 @@ fn annotate(outcomes: &[Outcome], console: &Console) {
 }
 
 /// The exit status: that of a failure which the baseline does not list; if there is none, that of
-/// a test which could not be run.
+/// a test which could not be run, also because the time for all tests was used up.
 fn status(outcomes: &[Outcome], interrupted: &AtomicBool) -> Status {
     let has = |verdict| outcomes.iter().any(|outcome| outcome.verdict == verdict);
     if has(Verdict::Bug) || has(Verdict::Unconfirmed) {
         Status::Bug
     } else if interrupted.load(Relaxed) {
         Status::Interrupted
-    } else if has(Verdict::Error) || has(Verdict::Unsupported) {
+    } else if [Verdict::Error, Verdict::Unsupported, Verdict::NotRun].into_iter().any(has) {
         Status::Target
     } else {
         Status::Fine
