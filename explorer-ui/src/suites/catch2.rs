@@ -12,6 +12,7 @@ pub(super) const VERSION_2: Framework = Framework {
     parse,
     select,
     ran_one,
+    aborts: false,
     has_own_thread: has_no_thread,
     unsupported: None,
 };

@@ -11,6 +11,7 @@ pub(super) const FRAMEWORK: Framework = Framework {
     parse,
     select,
     ran_one,
+    aborts: false,
     has_own_thread: has_no_thread,
     unsupported: None,
 };

@@ -22,6 +22,8 @@ pub struct Framework {
     pub select: fn(&Listed) -> Vec<String>,
     /// Whether the output of a run says that it ran exactly one test.
     pub ran_one: fn(&str) -> bool,
+    /// Whether a failed check aborts the process, so that no output says how many tests ran.
+    pub aborts: bool,
     /// Whether the framework created one of these tasks for the test of this name, so that main belongs to
     /// the framework.
     pub has_own_thread: fn(&[TaskRecord], &str) -> bool,

@@ -115,7 +115,7 @@ pub(super) fn list(mut program: Program, interrupted: &AtomicBool) -> Suite {
         *first = found(first, &program.directory).into_os_string();
     }
     let one_test = |program| Suite { program, framework: None, tests: Ok(vec![Listed::new("")]) };
-    if program.is_one_test || program.disabled.is_some() {
+    if program.is_one_test || program.disabled.is_some() || program.unusable.is_some() {
         return one_test(program);
     }
     let path = PathBuf::from(&program.command[0]);

@@ -259,6 +259,8 @@ fn chosen(request: &Request, suites: &[Suite]) -> (Vec<Test>, Vec<Outcome>) {
             test.out = out.join(directory(name, &one.name, &mut directories));
             if let Some(why) = &suite.program.disabled {
                 outcomes.push(test.outcome(Verdict::Ignored, why));
+            } else if let Some(why) = &suite.program.unusable {
+                outcomes.push(test.outcome(Verdict::Error, why));
             } else if suite.program.fixtures.serves() {
                 let why = "it makes or removes a fixture: it runs beside the tests that need it";
                 outcomes.push(test.outcome(Verdict::Ignored, why));
