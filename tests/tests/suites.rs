@@ -580,14 +580,14 @@ fn as_the_runner_of_cargo_the_harness_reports_what_the_search_found() {
     assert!(run.status == 0 && run.stdout.contains("test result: ok. 1 passed;"), "{run:?}");
 }
 
-/// rustdoc compiles the tests of an edition into one program, which starts itself for each of them.
+/// rustdoc compiles the tests of an edition into one program.
 #[test]
 fn as_the_runner_of_cargo_tests_in_documentation_are_run_and_not_searched() {
     let home = Home::new();
     let run = cargo(&home, &["test", "--doc"], true);
     assert_eq!(run.status, 0, "{run:?}");
     assert!(run.stdout.contains("1 passed"), "{run:?}");
-    let said = "several tests in documentation are one program, which starts itself for each: they are run and \
+    let said = "the tests in documentation are one program here, which takes no test's name: they are run and \
                 not searched";
     assert!(run.stderr.contains(said), "{run:?}");
 }

@@ -23,8 +23,8 @@ pub fn main(args: RunnerArgs, console: &Console) -> Result<Status, Problem> {
     let runs_documentation = std::fs::read(program).is_ok_and(|content| is_documentation(&content));
     if runs_documentation {
         console.note(
-            "heddle: several tests in documentation are one program, which starts itself for each: they are run \
-             and not searched",
+            "heddle: the tests in documentation are one program here, which takes no test's name: they are run and \
+             not searched",
         );
     }
     if given.is_for_program || runs_documentation {

@@ -26,8 +26,8 @@ pub fn candidates(content: &[u8]) -> impl Iterator<Item = &'static Framework> {
     })
 }
 
-/// Whether a program contains several tests of documentation, which rustdoc compiles into one program that
-/// starts itself for each of them.
+/// Whether a program contains the tests of documentation that rustdoc compiles into one program. It does not
+/// read its arguments, so that none of them can be run alone.
 #[must_use]
 pub fn is_documentation(content: &[u8]) -> bool {
     !contained(content, &[b"RUSTDOC_DOCTEST_RUN_NB_TEST"]).is_empty()
