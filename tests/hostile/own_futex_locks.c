@@ -1,4 +1,4 @@
-/* Two locks of the program itself, each a word with a futex. The argument selects what goes wrong. */
+/* Two locks of the program itself, each a word with a futex. The argument selects the failure. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>
