@@ -547,8 +547,7 @@ fn the_subcommand_of_cargo_builds_and_searches() {
         assert!(run.status == 2 && run.stderr.contains("no test matches the filter"), "{run:?}");
     }
     let run = cargo(&home, &["heddle", "test", "--doc"], false);
-    let said =
-        "tests in documentation are not searched, since rustdoc compiles and runs them itself";
+    let said = "--doc: tests in documentation are not searched, since rustdoc compiles and runs them itself: write an example that creates threads as a #[test] function, and run the examples with cargo test --doc";
     assert!(run.status == 2 && run.stderr.contains(said), "{run:?}");
     std::fs::write(home.path().join("counters/src/lib.rs"), "fn wrong( {}\n").expect("a file");
     let run = cargo(&home, &["heddle", "test"], false);
@@ -587,8 +586,7 @@ fn as_the_runner_of_cargo_tests_in_documentation_are_run_and_not_searched() {
     let run = cargo(&home, &["test", "--doc"], true);
     assert_eq!(run.status, 0, "{run:?}");
     assert!(run.stdout.contains("1 passed"), "{run:?}");
-    let said = "the tests in documentation are one program here, which takes no test's name: they are run and \
-                not searched";
+    let said = "heddle: the tests in documentation are one program here, which takes no test's name: they are run and not searched";
     assert!(run.stderr.contains(said), "{run:?}");
 }
 
@@ -624,7 +622,7 @@ fn a_test_that_cannot_be_run_alone_is_an_error_also_if_it_fails() {
     for test in &tests {
         assert_eq!(test["verdict"], "error", "{run:?}");
         let reason = test["reason"].as_str().unwrap_or_default();
-        assert!(reason.contains("did not run exactly one test: rename the test"), "{reason}");
+        assert!(reason.contains("did not run exactly one test: rename the test, or name the program with its arguments in a file of commands"), "{reason}");
     }
     assert_eq!((tests.len(), run.status), (2, 3), "{run:?}");
 }

@@ -8,7 +8,7 @@ pub(super) const FRAMEWORK: Framework = Framework {
     markers: &["RUST_TEST_THREADS", "libtest_mimic"],
     listing: &["--list", "--format", "terse"],
     second: Some(Second::Ignored(&["--list", "--format", "terse", "--ignored"])),
-    empty: Some(&["--list", "--format", "terse", "--exact", "no test has this name"]),
+    empty: Some(&["--list", "--format", "terse", "--exact", "::"]),
     parse,
     select,
     ran_one,
