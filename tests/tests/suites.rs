@@ -214,6 +214,51 @@ fn wrong_programs_and_options_are_named_and_the_others_are_run() {
     assert_eq!((run.status, run.stdout.as_str()), (0, "odd only\n"), "{run:?}");
 }
 
+/// A script in the directory that answers as a test program of Rust does.
+fn script(home: &Home, name: &str, text: &str) {
+    std::fs::write(home.path().join(name), format!("#!/bin/sh\n# RUST_TEST_THREADS\n{text}"))
+        .expect("a file");
+    let made = Command::new("chmod").args(["+x"]).arg(home.path().join(name)).status();
+    assert!(made.expect("chmod runs").success());
+}
+
+/// The line is in the list of ignored tests, too.
+#[test]
+fn a_line_that_a_program_prints_in_the_form_of_a_test_is_none() {
+    let home = Home::new();
+    let lists = "case \"$*\" in *--ignored*) echo 'slow: test' ;; *--exact*) ;; \
+        *) echo 'fast: test'; echo 'slow: test' ;; esac\n";
+    script(&home, "prints", &format!("echo 'x: test'\n{lists}"));
+    let run = home.heddle(["test", "./prints", "--list", "--include-ignored"]);
+    assert_eq!((run.status, run.stdout.as_str()), (0, "prints fast\nprints slow\n"), "{run:?}");
+    let run = home.heddle(["test", "./prints", "--list"]);
+    assert_eq!((run.status, run.stdout.as_str()), (0, "prints fast\n"), "{run:?}");
+    // A harness that lists all tests whatever the filter is.
+    let lists = "case \"$*\" in *--ignored*) echo 'slow: test' ;; \
+        *) echo 'fast: test'; echo 'slow: test' ;; esac\n";
+    script(&home, "lists_all", lists);
+    let run = home.heddle(["test", "./lists_all", "--list"]);
+    assert_eq!((run.status, run.stdout.as_str()), (0, "lists_all fast\n"), "{run:?}");
+}
+
+#[test]
+fn a_suite_whose_time_is_used_up_has_not_passed() {
+    let home = Home::new();
+    let text = "#include <pthread.h>\nstatic int a, b;\nstatic void *thread(void *at)\n{\n    \
+        for (int i = 0; i < 50; i++)\n        \
+        __atomic_fetch_add((int *)at, 1, __ATOMIC_SEQ_CST);\n    return 0;\n}\n\
+        int main(void)\n{\n    pthread_t one;\n    pthread_create(&one, 0, thread, &a);\n    \
+        thread(&a);\n    pthread_join(one, 0);\n    return b;\n}\n";
+    let program = test_in_c(&home, text);
+    let commands = format!("{program}\n").repeat(40);
+    std::fs::write(home.path().join("commands"), commands).expect("a file");
+    let options = ["test", "--commands", "commands", "--total-time", "1s", "-j", "1"];
+    let run = home.heddle(options);
+    assert_eq!(run.status, 3, "{run:?}");
+    assert!(run.stdout.contains("not run, the time for all tests is used up: "), "{run:?}");
+    assert!(run.stdout.lines().last().is_some_and(|line| line.contains(" not-run")), "{run:?}");
+}
+
 /// Compiles the Rust suite and returns its test program.
 fn rust_suite(home: &Home) -> PathBuf {
     let copied = Command::new("cp")
@@ -272,6 +317,7 @@ fn rust_tests_are_searched_and_their_harness_is_not() {
     let bug = &error.expect("the test")["report"]["bugs"][0];
     assert_eq!(bug["kind"], "assertion", "{bug}");
     assert_eq!(bug["message"], "the test returned an error: \"the value is 1\"", "{bug}");
+    assert_eq!(bug["site"], "", "{bug}");
     let bug_of = |name: &str| {
         let mut all = object["tests"].as_array().expect("a list").iter();
         let test = all.find(|test| test["test"] == name).expect("the test");
@@ -500,6 +546,9 @@ fn the_subcommand_of_cargo_builds_and_searches() {
         let run = cargo(&home, &[&["heddle", "test"], filter].concat(), false);
         assert!(run.status == 2 && run.stderr.contains("no test matches the filter"), "{run:?}");
     }
+    let run = cargo(&home, &["heddle", "test", "--doc"], false);
+    let said = "--doc: tests in documentation are not searched, since rustdoc compiles and runs them itself: write an example that creates threads as a #[test] function, and run the examples with cargo test --doc";
+    assert!(run.status == 2 && run.stderr.contains(said), "{run:?}");
     std::fs::write(home.path().join("counters/src/lib.rs"), "fn wrong( {}\n").expect("a file");
     let run = cargo(&home, &["heddle", "test"], false);
     assert!(run.status == 2 && run.stderr.contains("src/lib.rs:1"), "{run:?}");
@@ -524,8 +573,58 @@ fn as_the_runner_of_cargo_the_harness_reports_what_the_search_found() {
     ] {
         assert!(run.stdout.contains(part), "{part}: {run:?}");
     }
+    assert_eq!(run.stdout.matches("test result: ").count(), 1, "{run:?}");
+    assert!(!run.stdout.contains("running 1 test"), "{run:?}");
     let run = cargo(&home, &["test", "plain"], true);
     assert!(run.status == 0 && run.stdout.contains("test result: ok. 1 passed;"), "{run:?}");
+}
+
+/// rustdoc compiles the tests of an edition into one program.
+#[test]
+fn as_the_runner_of_cargo_tests_in_documentation_are_run_and_not_searched() {
+    let home = Home::new();
+    let run = cargo(&home, &["test", "--doc"], true);
+    assert_eq!(run.status, 0, "{run:?}");
+    assert!(run.stdout.contains("1 passed"), "{run:?}");
+    let said = "heddle: the tests in documentation are one program here, which takes no test's name: they are run and not searched";
+    assert!(run.stderr.contains(said), "{run:?}");
+}
+
+/// No execution of the search ends within its time.
+#[test]
+fn a_failure_of_the_first_run_is_repeated_where_the_search_has_no_time() {
+    let home = Home::new();
+    let text = "#include <assert.h>\n#include <pthread.h>\nstatic void *thread(void *at) { return at; }\n\
+        int main(void)\n{\n    pthread_t one;\n    pthread_create(&one, 0, thread, 0);\n    \
+        pthread_join(one, 0);\n    assert(!\"kept\");\n}\n";
+    let program = test_in_c(&home, text);
+    let (run, tests) = tested(&home, &program, &["--max-time", "1ms"]);
+    assert_eq!(tests[0]["verdict"], "bug", "{run:?}");
+    assert_eq!(run.status, 1, "{run:?}");
+}
+
+/// doctest runs all test cases of a name: what fails may be another one.
+#[test]
+fn a_test_that_cannot_be_run_alone_is_an_error_also_if_it_fails() {
+    let home = Home::new();
+    if !Path::new("/usr/include/doctest/doctest.h").exists() {
+        println!("SKIPPED: needs doctest/doctest.h");
+        return;
+    }
+    let text = "#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN\n#include <doctest/doctest.h>\n#include <thread>\n\
+        TEST_CASE(\"same\") { std::thread([] {}).join(); CHECK(1 == 1); }\n\
+        TEST_SUITE(\"other\") {\nTEST_CASE(\"same\") { CHECK(1 == 2); }\n}\n";
+    std::fs::write(home.path().join("same.cpp"), text).expect("a file");
+    let mut compiler = Command::new("g++");
+    compiler.args(["-g", "-pthread", "-o", "same", "same.cpp"]).current_dir(home.path());
+    assert!(compiler.status().expect("g++ runs").success());
+    let (run, tests) = tested(&home, "./same", &["--max-time", "10s"]);
+    for test in &tests {
+        assert_eq!(test["verdict"], "error", "{run:?}");
+        let reason = test["reason"].as_str().unwrap_or_default();
+        assert!(reason.contains("did not run exactly one test: rename the test, or name the program with its arguments in a file of commands"), "{reason}");
+    }
+    assert_eq!((tests.len(), run.status), (2, 3), "{run:?}");
 }
 
 /// The tests of a run with these options, as objects.
@@ -608,6 +707,25 @@ fn a_test_with_more_threads_than_an_execution_may_have_is_searched_in_its_beginn
     assert_eq!(tests[0]["report"]["executions"], 100, "{run:?}");
 }
 
+/// The first run of a test is for its threads and its output: a start is a large part of what a test costs.
+#[test]
+fn a_test_without_threads_is_started_once() {
+    let home = Home::new();
+    let text = "#include <fcntl.h>\n#include <unistd.h>\nint main(void)\n{\n    \
+        int file = open(\"starts\", O_WRONLY | O_CREAT | O_APPEND, 0600);\n    \
+        return write(file, \"x\", 1) != 1;\n}\n";
+    let program = test_in_c(&home, text);
+    for backtraces in ["0", "1"] {
+        let mut command = home.command(["test", &program]);
+        command.env("RUST_BACKTRACE", backtraces);
+        let run = heddle::run(command, Duration::from_secs(60));
+        assert!(run.stdout.contains("1 no-threads"), "{run:?}");
+        let starts = std::fs::read(home.path().join("starts")).expect("the starts");
+        assert_eq!(starts.len(), 1, "{backtraces}: {run:?}");
+        std::fs::remove_file(home.path().join("starts")).expect("it exists");
+    }
+}
+
 /// Asking a program takes a start of it, and more where it is large.
 #[test]
 fn a_program_is_asked_for_its_tests_once() {
@@ -626,6 +744,6 @@ fn a_program_is_asked_for_its_tests_once() {
     assert_eq!(tests.len(), 3, "{run:?}");
     assert!(tests.iter().all(|test| test["verdict"] != "error"), "{run:?}");
     let asked = std::fs::read_to_string(home.path().join("asked")).expect("the calls");
-    // All tests, and the ignored ones.
-    assert_eq!(asked.lines().count(), 2, "{asked}");
+    // All tests, the ignored ones, and none: a line that the program prints itself is in each list.
+    assert_eq!(asked.lines().count(), 3, "{asked}");
 }

@@ -109,6 +109,7 @@ fn results_are_judged_as_ctest_judges_them() {
         file += &format!("add_test([=[{name}]=] \"{program}\" \"{word}\")\n");
         file += &format!("set_tests_properties([=[{name}]=] PROPERTIES {properties})\n");
     }
+    file += "add_test(unbuilt \"/no/such/program\")\n";
     std::fs::write(build.join("CTestTestfile.cmake"), file).expect("a file");
     if Command::new("ctest").arg("--version").output().is_err() {
         println!("SKIPPED: needs ctest");
@@ -138,6 +139,7 @@ fn results_are_judged_as_ctest_judges_them() {
             "skips sometimes: incomplete, it skips itself (exit status 77) in a schedule, with which the search \
              ended",
             "sum: bug",
+            "unbuilt: error, CTest knows no program for it: build the project first",
             "variables: clean",
             "wrong output: bug, its output has nothing of what it must have (PASS_REGULAR_EXPRESSION)",
         ],

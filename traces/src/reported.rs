@@ -64,11 +64,12 @@ pub fn reported_by_glib(output: &str) -> Option<Reported> {
     })
 }
 
-/// `queue_test.cc:12: Failure`, and what was expected, up to an empty line or the next event.
+/// `queue_test.cc:12: Failure`, and what was expected, up to an empty line, the next failure or event.
 fn googletest(lines: &[&str]) -> Option<Reported> {
     let head = lines[0].strip_suffix(": Failure")?;
     let place = place(head).or((head == "unknown file").then_some(""))?;
-    let is_end = |line: &&&str| line.is_empty() || line.starts_with('[');
+    let is_end =
+        |line: &&&str| line.is_empty() || line.starts_with('[') || line.ends_with(": Failure");
     let text: Vec<&str> = lines[1..].iter().take_while(|line| !is_end(line)).copied().collect();
     Some(Reported { place: place.to_owned(), text: joined(&text) })
 }
@@ -170,7 +171,7 @@ mod tests {
         for (output, expected) in [
             (
                 "[ RUN      ] Counter.Lost\nsrc/a b.cc:30: Failure\nExpected equality of these \
-                 values:\n  add()\n    Which is: 1\n  2\n\nsrc/a.cc:31: Failure\nFailed\n[  FAILED  ] \
+                 values:\n  add()\n    Which is: 1\n  2\nsrc/a.cc:31: Failure\nFailed\n[  FAILED  ] \
                  Counter.Lost (0 ms)\n",
                 "src/a b.cc:30: Expected equality of these values: add() Which is: 1 2",
             ),

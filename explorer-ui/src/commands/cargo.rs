@@ -34,6 +34,14 @@ pub fn main(verb: CargoVerb, console: &Console) -> Result<Status, Problem> {
 }
 
 fn test(args: CargoTestArgs, console: &Console) -> Result<Status, Problem> {
+    if args.doc {
+        return Err(Problem::Usage(
+            "--doc: tests in documentation are not searched, since rustdoc compiles and runs them \
+             itself: write an example that creates threads as a #[test] function, and run the \
+             examples with cargo test --doc"
+                .into(),
+        ));
+    }
     let interrupted = interrupt::flag();
     let CargoTestArgs { cargo, suite, mut filter, named_filter, options, .. } = args;
     filter.extend(named_filter);

@@ -7,6 +7,7 @@ use crate::console::Console;
 use crate::exit::{Problem, Status};
 use crate::interrupt;
 use crate::suites::harness_args::HarnessArgs;
+use crate::suites::is_documentation;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -19,7 +20,14 @@ pub fn main(args: RunnerArgs, console: &Console) -> Result<Status, Problem> {
         args.command.split_first().ok_or_else(|| Problem::Usage("no program".into()))?;
     let texts: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let given = HarnessArgs::parse(texts.iter().map(String::as_str));
-    if given.is_for_program {
+    let runs_documentation = std::fs::read(program).is_ok_and(|content| is_documentation(&content));
+    if runs_documentation {
+        console.note(
+            "heddle: the tests in documentation are one program here, which takes no test's name: they are run and \
+             not searched",
+        );
+    }
+    if given.is_for_program || runs_documentation {
         let error = Command::new(program).args(words).exec();
         let name = program.to_string_lossy();
         return Err(Problem::Usage(format!("{name} cannot be started: {error}")));

@@ -2,8 +2,8 @@
 //! that function does to memory.
 
 use replay_core::library_calls::{SiteCall, of_site, of_sites};
-use replay_core::locks::word_lock_steps;
-use std::collections::HashMap;
+use replay_core::locks::{inferred_locks, word_lock_steps};
+use std::collections::{HashMap, HashSet};
 use traces::{Execution, Operation, Site};
 
 /// The library functions that the steps of an execution belong to.
@@ -12,14 +12,16 @@ pub(crate) struct Calls {
     sites: HashMap<Site, (SiteCall, u32)>,
     /// The steps that acquire or release a lock in a word of memory, ascending.
     locks: Vec<(usize, Operation)>,
+    /// The words and futexes of locks that no function of a library names.
+    inferred: HashSet<u32>,
 }
 
 impl Calls {
     pub(crate) fn of(execution: &Execution) -> Calls {
         let found = of_sites(execution);
+        let (locks, inferred) = (word_lock_steps(execution), inferred_locks(execution));
         if found.is_empty() {
-            let locks = word_lock_steps(execution);
-            return Calls { sites: HashMap::new(), locks };
+            return Calls { sites: HashMap::new(), locks, inferred };
         }
         // Sites of one call are the same function called at the same place of the same function.
         let mut groups: HashMap<(&str, &str, u32, u32, &str), u32> = HashMap::new();
@@ -35,7 +37,7 @@ impl Calls {
             let group = *groups.entry(place).or_insert(next);
             sites.insert(*site, (call.clone(), group));
         }
-        Calls { sites, locks: word_lock_steps(execution) }
+        Calls { sites, locks, inferred }
     }
 
     /// What the frames of a site say about libraries.
@@ -46,6 +48,11 @@ impl Calls {
     /// A number that is the same for all sites of one call by user code.
     pub(crate) fn group(&self, site: Site) -> Option<u32> {
         self.sites.get(&site).map(|(_, group)| *group)
+    }
+
+    /// Whether an object is the word, or the futex, of a lock that no function of a library names.
+    pub(crate) fn is_inferred(&self, object: Option<u32>) -> bool {
+        object.is_some_and(|object| self.inferred.contains(&object))
     }
 
     /// The operation on a lock that a step completes, if the lock is a word of memory.

@@ -22,6 +22,8 @@ pub enum What {
     Silent,
     /// User code called one library function.
     Call,
+    /// An attempt to acquire, or the release of, a lock that no library function names.
+    Lock,
     /// The library does them on its own.
     Library,
     /// The task reads the same values again and again.
@@ -44,7 +46,9 @@ pub(crate) fn runs(execution: &Execution, calls: &Calls, least: usize) -> HashMa
     while at < execution.steps.len() {
         let run = match silent.get(&at) {
             Some(&length) => Some(Run { length, what: What::Silent }),
-            None => library_run(execution, calls, at).or_else(|| spin(&execution.steps, at)),
+            None => library_run(execution, calls, at)
+                .or_else(|| inferred_run(execution, calls, at))
+                .or_else(|| spin(&execution.steps, at)),
         };
         runs.extend(run.map(|run| (at, run)));
         at += run.map_or(1, |run| run.length);
@@ -79,6 +83,34 @@ fn library_run(execution: &Execution, calls: &Calls, start: usize) -> Option<Run
             (length > 1).then_some(Run { length, what: What::Call })
         }
     }
+}
+
+/// The steps of one attempt to acquire an inferred lock, or of its release and the wake-up.
+fn inferred_run(execution: &Execution, calls: &Calls, start: usize) -> Option<Run> {
+    let steps = &execution.steps;
+    let first = &steps[start];
+    let place = |step: &Step| Some(execution.objects.get(step.object? as usize)?.place);
+    let belongs = |at: usize| {
+        let step = &steps[at];
+        step.task == first.task
+            && place(step) == place(first)
+            && calls.is_inferred(step.object)
+            && calls.at(step.site).is_none()
+            && is_internal(step.operation)
+            && !has_choice(execution, at)
+    };
+    let all = (start..steps.len()).take_while(|&at| belongs(at)).count();
+    let own = start..start + all;
+    let (done, operation) = match own.clone().find_map(|at| Some((at, calls.lock_step(at)?))) {
+        Some((at, operation)) => (at, Some(operation)),
+        None => (own.clone().rfind(|&at| steps[at].operation == Operation::FutexWait)?, None),
+    };
+    let wakes = |at: usize| own.contains(&at) && steps[at].operation == Operation::FutexWake;
+    let end = match operation {
+        Some(Operation::Unlock) if wakes(done + 1) => done + 2,
+        _ => done + 1,
+    };
+    (end > start + 1).then_some(Run { length: end - start, what: What::Lock })
 }
 
 /// Whether the step includes a data choice.
@@ -168,9 +200,13 @@ mod tests {
     use crate::report::style::Style;
 
     fn lines(fold: Option<usize>) -> Vec<String> {
+        lines_of(&samples::contended_word(), fold)
+    }
+
+    fn lines_of(trace: &traces::Trace, fold: Option<usize>) -> Vec<String> {
         let style = Style { color: false, ascii: true };
         let selection = Selection { fold, ..Selection::default() };
-        let rows = rows(&samples::contended_word(), selection, style.glyphs());
+        let rows = rows(trace, selection, style.glyphs());
         let line = |row: crate::report::rows::Row| {
             let step = row.step.map_or(0, |step| step + 1);
             format!("{step} {} {}", row.cells[0].task, row.cells[0].label(80, "~"))
@@ -194,6 +230,22 @@ mod tests {
                 "15 T2 U unlock app::BANK",
                 "16 T2 = spins 5 times on app::DONE = 0",
                 "21 T1 W write app::DONE = 1",
+            ]
+        );
+    }
+
+    #[test]
+    fn attempts_on_a_lock_without_a_name_are_one_line_each() {
+        assert_eq!(
+            lines_of(&samples::inferred_lock(), Some(4)),
+            [
+                "1 T0 + create T1",
+                "2 T1 o start T1",
+                "3 T1 L lock (inferred) queue+0x4000",
+                "4 T0 L lock (inferred) queue+0x4000 waits =3",
+                "7 T1 U unlock (inferred) queue+0x4000",
+                "8 T0 L lock (inferred) queue+0x4000 =2",
+                "10 T0 U unlock (inferred) queue+0x4000",
             ]
         );
     }

@@ -1,6 +1,7 @@
 //! Names of tasks, objects and code locations, as reports print them.
 
 use crate::report::text::{clean, clip, count, width};
+use replay_core::locks::{HeldLocks, INFERRED};
 use std::collections::HashMap;
 use traces::{Execution, Frame, ObjectLocation, Site, TaskId, Trace};
 
@@ -14,6 +15,12 @@ pub fn task_title(trace: &Trace, task: TaskId) -> String {
         Some(name) if !name.is_empty() => format!("{task} {}", clean(name)),
         _ => task.to_string(),
     }
+}
+
+/// The name of a lock; of one that no library function names also that it was inferred.
+pub(crate) fn lock_name(trace: &Trace, held: &HeldLocks, lock: u32) -> String {
+    let name = object_name(trace, Some(lock)).unwrap_or_default();
+    if held.is_inferred(lock) { format!("{INFERRED} {name}") } else { name }
 }
 
 /// The last part of a long path: the start function of a library's thread says little.

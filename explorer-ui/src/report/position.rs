@@ -2,7 +2,7 @@
 //! held locks, and the causes of the step.
 
 use crate::report::names::task_title;
-use crate::report::names::{object_name, site_name};
+use crate::report::names::{lock_name, object_name, site_name};
 use crate::report::style::{Role, Style};
 use crate::report::text::{clean, count, fill, width};
 use replay_core::graph::{Cause, HappensBefore, Link, Relation};
@@ -76,7 +76,7 @@ fn locks(trace: &Trace, at: usize, style: &Style) -> String {
     let held = HeldLocks::before(&trace.execution, at);
     let mut text = String::new();
     for (lock, holder, since) in held.all() {
-        let name = object_name(trace, Some(lock)).unwrap_or_default();
+        let name = lock_name(trace, &held, lock);
         let site = trace.execution.steps[since].site;
         let place = site_name(&trace.execution, site);
         let who = style.paint(Role::Task(holder), &holder.to_string());

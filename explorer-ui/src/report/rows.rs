@@ -253,6 +253,7 @@ impl Reader {
         let step = &trace.execution.steps[index];
         let failed = self.is_failed(index);
         let (asked, name) = self.words(step, index);
+        let name = name.or_else(|| self.inferred(step, index));
         if step.operation == Operation::Write && is_thread_end(trace, step) {
             let end = sign(Operation::Exit, glyphs);
             return Cell {
@@ -306,6 +307,13 @@ impl Reader {
         }
     }
 
+    /// The name of the operation that a step completes on a lock that no library function names.
+    fn inferred(&self, step: &Step, index: usize) -> Option<String> {
+        let operation = self.calls.lock_step(index)?;
+        let inferred = || format!("{} (inferred)", operation.name());
+        self.calls.is_inferred(step.object).then(inferred)
+    }
+
     /// The runs of steps that share a line when steps are folded.
     #[must_use]
     pub fn runs(&self, trace: &Trace, least: usize) -> HashMap<usize, Run> {
@@ -344,6 +352,31 @@ impl Reader {
                 ..fold
             },
             What::Call => self.call_cell(trace, steps, first, failed, glyphs),
+            What::Lock => self.lock_cell(trace, steps, first, failed, glyphs),
+        }
+    }
+
+    /// The cell of the steps of one attempt to acquire an inferred lock, or of its release.
+    fn lock_cell(
+        &self,
+        trace: &Trace,
+        steps: Range<usize>,
+        first: Cell,
+        failed: bool,
+        glyphs: &Glyphs,
+    ) -> Cell {
+        let done = steps.clone().find(|&at| self.calls.lock_step(at).is_some());
+        let asked = done.and_then(|at| self.calls.lock_step(at)).unwrap_or(Operation::Lock);
+        let waits = if done.is_none() { "waits " } else { "" };
+        Cell {
+            sign: if failed { "!" } else { sign(asked, glyphs) }.to_owned(),
+            operation: format!("{} (inferred)", asked.name()),
+            object: object_name(trace, trace.execution.steps[steps.start].object)
+                .unwrap_or_default(),
+            value: format!("{waits}{}{}", glyphs.fold, steps.len()),
+            failed,
+            task: first.task,
+            site: first.site,
         }
     }
 

@@ -365,3 +365,21 @@ pub(crate) fn contended_word() -> Trace {
     b.valued(1, O::Write, "app::DONE", 14, 1);
     b.done()
 }
+
+/// A word of memory that two tasks use as a lock, in a program without names.
+pub(crate) fn inferred_lock() -> Trace {
+    use Operation as O;
+    const WORD: &str = "queue+0x4000";
+    let mut b = Builder::new(&["", "one"]);
+    b.step(0, O::Create, "T1", 3).enable(1, true);
+    b.step(1, O::Start, "T1", 9);
+    b.valued(1, O::Update, WORD, 10, 1);
+    b.valued(0, O::Update, WORD, 20, 1);
+    b.valued(0, O::Update, WORD, 21, 2);
+    b.step(0, O::FutexWait, WORD, 22).enable(0, false);
+    b.valued(1, O::Update, WORD, 12, 0).enable(0, true);
+    b.step(0, O::FutexWoken, WORD, 22);
+    b.valued(0, O::Update, WORD, 23, 2);
+    b.valued(0, O::Update, WORD, 25, 0);
+    b.done()
+}

@@ -144,7 +144,7 @@ fn table(outcomes: &[Outcome], style: &Style, cells: usize) -> String {
         let names: Vec<String> = outcomes
             .iter()
             .filter(|outcome| outcome.verdict == verdict)
-            .filter(|outcome| verdict != Verdict::Ignored || outcome.reason.is_empty())
+            .filter(|outcome| verdict == Verdict::NoThreads || outcome.reason.is_empty())
             .map(|outcome| clean(&outcome.name()))
             .collect();
         if !names.is_empty() {
@@ -153,14 +153,16 @@ fn table(outcomes: &[Outcome], style: &Style, cells: usize) -> String {
             text.push('\n');
         }
     }
-    let mut ignored: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for outcome in outcomes.iter().filter(|outcome| outcome.verdict == Verdict::Ignored) {
-        ignored.entry(&outcome.reason).or_default().push(clean(&outcome.name()));
-    }
-    for (why, names) in ignored.into_iter().filter(|(why, _)| !why.is_empty()) {
-        text.push_str(&style.paint(Role::Dim, &format!("ignored, {}: ", clean(why))));
-        text.push_str(&names.join(", "));
-        text.push('\n');
+    for (verdict, what) in [(Verdict::Ignored, "ignored"), (Verdict::NotRun, "not run")] {
+        let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for outcome in outcomes.iter().filter(|outcome| outcome.verdict == verdict) {
+            reasons.entry(&outcome.reason).or_default().push(clean(&outcome.name()));
+        }
+        for (why, names) in reasons.into_iter().filter(|(why, _)| !why.is_empty()) {
+            text.push_str(&style.paint(Role::Dim, &format!("{what}, {}: ", clean(why))));
+            text.push_str(&names.join(", "));
+            text.push('\n');
+        }
     }
     for outcome in outcomes.iter().filter(|outcome| !outcome.reason.is_empty()) {
         if !matches!(outcome.verdict, Verdict::Ignored | Verdict::NotRun | Verdict::NoThreads) {
@@ -263,6 +265,7 @@ mod tests {
             outcome("plain", Verdict::NoThreads, ""),
             outcome("slow", Verdict::Ignored, ""),
             outcome("last", Verdict::NotRun, ""),
+            outcome("later", Verdict::NotRun, "the time for all tests is used up"),
         ];
         let style = Style { color: false, ascii: true };
         let lines: Vec<String> = all.iter().map(|one| line(one, &style)).collect();

@@ -7,9 +7,11 @@ pub(super) const FRAMEWORK: Framework = Framework {
     markers: &["BOOST_TEST_", "libboost_unit_test_framework"],
     listing: &["--list_content", "--color_output=no"],
     second: None,
+    empty: None,
     parse,
     select,
     ran_one,
+    aborts: false,
     has_own_thread: has_no_thread,
     unsupported: None,
 };

@@ -8,9 +8,11 @@ pub(super) const VERSION_2: Framework = Framework {
     markers: &["--list-test-names-only"],
     listing: &["--list-test-names-only"],
     second: None,
+    empty: None,
     parse,
     select,
     ran_one,
+    aborts: false,
     has_own_thread: has_no_thread,
     unsupported: None,
 };

@@ -7,9 +7,11 @@ pub(super) const FRAMEWORK: Framework = Framework {
     markers: &["libcriterion.so", "criterion_run_all_tests"],
     listing: &["--list", "--ascii"],
     second: None,
+    empty: None,
     parse,
     select,
     ran_one,
+    aborts: false,
     has_own_thread: has_no_thread,
     unsupported: Some(
         "Criterion runs each test in another process, which is not explored: call the test's \

@@ -26,10 +26,8 @@ fn program(test: &Value, build: &Path) -> Option<Program> {
     let command = words(&test["command"]);
     let directory = property("WORKING_DIRECTORY").and_then(Value::as_str);
     let directory = directory.map_or_else(|| build.to_owned(), |directory| build.join(directory));
-    let disabled = match command.is_empty() {
-        true => Some("CTest knows no program for it: build the project first".to_owned()),
-        false => is_set("DISABLED").then(|| "it is disabled in CTest".to_owned()),
-    };
+    // CTest lists no command where the program does not exist, and such a test fails.
+    let unusable = command.is_empty();
     let mut environment = assignments(&texts("ENVIRONMENT"));
     for change in texts("ENVIRONMENT_MODIFICATION") {
         modify(&mut environment, &change, |name| std::env::var(name).ok());
@@ -42,7 +40,9 @@ fn program(test: &Value, build: &Path) -> Option<Program> {
         needed_files: texts("REQUIRED_FILES").iter().map(|file| directory.join(file)).collect(),
         directory,
         environment,
-        disabled,
+        disabled: is_set("DISABLED").then(|| "it is disabled in CTest".to_owned()),
+        unusable: unusable
+            .then(|| "CTest knows no program for it: build the project first".to_owned()),
         expectation: Expectation {
             skips_with: status.and_then(|status| i32::try_from(status).ok()),
             fails: is_set("WILL_FAIL"),
@@ -128,7 +128,11 @@ mod tests {
         assert!(programs[0].is_one_test && !programs[1].is_one_test);
         let disabled = |at: usize| programs[at].disabled.as_deref();
         assert_eq!(disabled(1), Some("it is disabled in CTest"));
-        assert_eq!(disabled(2), Some("CTest knows no program for it: build the project first"));
+        assert_eq!(disabled(2), None);
+        assert_eq!(
+            programs[2].unusable.as_deref(),
+            Some("CTest knows no program for it: build the project first")
+        );
         let wrong = |text| of_ctest(text, Path::new("/b")).expect_err("not of CTest");
         assert_eq!(
             wrong("no JSON"),

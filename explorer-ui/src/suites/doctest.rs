@@ -7,9 +7,11 @@ pub(super) const FRAMEWORK: Framework = Framework {
     markers: &["[doctest] "],
     listing: &["--list-test-cases", "--no-colors", "--no-version"],
     second: Some(Second::All(&["--list-test-cases", "--no-colors", "--no-version", "--no-skip"])),
+    empty: None,
     parse,
     select,
     ran_one,
+    aborts: false,
     has_own_thread: has_no_thread,
     unsupported: None,
 };

@@ -14,12 +14,16 @@ pub struct Framework {
     pub listing: &'static [&'static str],
     /// The arguments of a second listing, and what it lists.
     pub second: Option<Second>,
+    /// The arguments of a listing that names no test: what it names anyway, the program prints itself.
+    pub empty: Option<&'static [&'static str]>,
     /// The tests that a listing names; `None` if the text is no listing of this framework.
     pub parse: fn(&Listing<'_>) -> Option<Vec<Listed>>,
     /// The arguments that run exactly this test.
     pub select: fn(&Listed) -> Vec<String>,
     /// Whether the output of a run says that it ran exactly one test.
     pub ran_one: fn(&str) -> bool,
+    /// Whether a failed check aborts the process, so that no output says how many tests ran.
+    pub aborts: bool,
     /// Whether the framework created one of these tasks for the test of this name, so that main belongs to
     /// the framework.
     pub has_own_thread: fn(&[TaskRecord], &str) -> bool,
@@ -94,6 +98,17 @@ impl Framework {
                 second.into_iter().map(ignored).collect()
             }
         }
+    }
+}
+
+/// The tests of a listing without those that the program prints itself, which the empty listing names as
+/// well. A harness that prints all of its tests there does not know the option.
+#[must_use]
+pub fn without_printed(listed: Vec<Listed>, printed: &[Listed]) -> Vec<Listed> {
+    let is_printed = |test: &Listed| printed.iter().any(|other| other.name == test.name);
+    match listed.iter().all(is_printed) {
+        true => listed,
+        false => listed.into_iter().filter(|test| !is_printed(test)).collect(),
     }
 }
 

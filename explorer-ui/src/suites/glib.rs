@@ -7,9 +7,11 @@ pub(super) const FRAMEWORK: Framework = Framework {
     markers: &["g_test_init"],
     listing: &["-l"],
     second: None,
+    empty: None,
     parse,
     select,
     ran_one,
+    aborts: true,
     has_own_thread: has_no_thread,
     unsupported: None,
 };

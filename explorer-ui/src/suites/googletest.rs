@@ -7,9 +7,11 @@ pub(super) const FRAMEWORK: Framework = Framework {
     markers: &["GTEST_TOTAL_SHARDS", "libgtest.so", "7testing14InitGoogleTest"],
     listing: &["--gtest_list_tests", "--gtest_color=no"],
     second: None,
+    empty: None,
     parse,
     select,
     ran_one,
+    aborts: false,
     has_own_thread: has_no_thread,
     unsupported: None,
 };

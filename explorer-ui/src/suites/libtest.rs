@@ -8,9 +8,11 @@ pub(super) const FRAMEWORK: Framework = Framework {
     markers: &["RUST_TEST_THREADS", "libtest_mimic"],
     listing: &["--list", "--format", "terse"],
     second: Some(Second::Ignored(&["--list", "--format", "terse", "--ignored"])),
+    empty: Some(&["--list", "--format", "terse", "--exact", "::"]),
     parse,
     select,
     ran_one,
+    aborts: false,
     has_own_thread,
     unsupported: None,
 };
@@ -26,6 +28,37 @@ fn parse(listing: &Listing<'_>) -> Option<Vec<Listed>> {
     let is_listing =
         |line: &str| line.is_empty() || line.ends_with(": test") || line.ends_with(": benchmark");
     (!tests.is_empty() || listing.stdout.lines().all(is_listing)).then_some(tests)
+}
+
+/// What a test that ran alone printed, without the lines of the harness: readers of the harness's output would
+/// take them for results.
+#[must_use]
+pub fn without_harness(output: &str, test: &str) -> String {
+    let lines: Vec<&str> = output.lines().collect();
+    let is_result = |line: &str| line.starts_with("test result: ");
+    let tail = lines.iter().rposition(|line| is_result(line)).map_or(lines.len(), |end| {
+        let heading = |at: &usize| lines[*at] == "failures:";
+        (0..end).find(heading).unwrap_or(end)
+    });
+    let title = format!("test {test}");
+    let (heading, name) = (format!("---- {test} stdout ----"), format!("    {test}"));
+    let mut kept: Vec<&str> = Vec::new();
+    for (at, &line) in lines.iter().enumerate() {
+        let own = match line.strip_prefix(&title).and_then(|rest| rest.split_once(" ... ")) {
+            Some(("" | " - should panic", rest)) if at < tail => rest,
+            _ => line,
+        };
+        let last = lines[at + 1..tail.max(at + 1)].iter().all(|line| line.is_empty());
+        let is_end = at < tail && last && ["ok", "FAILED"].contains(&own);
+        let is_own = own != line && own.is_empty();
+        let is_summary = at >= tail
+            && (line == "failures:" || line == heading || line == name || is_result(line));
+        if is_end || is_own || is_summary || line == "running 1 test" {
+            continue;
+        }
+        kept.push(own);
+    }
+    kept.join("\n").trim_matches('\n').to_owned()
 }
 
 /// One thread, and no capture of the output: the harness then does least beside the test.
@@ -64,6 +97,40 @@ mod tests {
         assert_eq!(listed, Some(vec![Listed::new("queue::lost")]));
         assert_eq!(parse(&Listing { stdout: "", stderr: "" }), Some(Vec::new()));
         assert_eq!(parse(&Listing { stdout: "all 3 checks passed\n", stderr: "" }), None);
+    }
+
+    #[test]
+    fn the_lines_of_the_harness_are_no_output_of_the_test() {
+        for (output, expected) in [
+            (
+                "\nrunning 1 test\ntest a::lost ... \nthread 'a::lost' panicked at a.rs:7:5:\nlost\nnote: run \
+                 it\nFAILED\n\nfailures:\n\nfailures:\n    a::lost\n\ntest result: FAILED. 0 passed; 1 failed; 0 \
+                 ignored\n\n",
+                "thread 'a::lost' panicked at a.rs:7:5:\nlost\nnote: run it",
+            ),
+            (
+                "\nrunning 1 test\ntest a::lost ... Error: NotFound\nFAILED\n\nfailures:\n\nfailures:\n    \
+                 a::lost\n\ntest result: FAILED. 0 passed; 1 failed\n",
+                "Error: NotFound",
+            ),
+            (
+                "\nrunning 1 test\ntest a::lost - should panic ... FAILED\n\nfailures:\n\n---- a::lost stdout \
+                 ----\nnote: test did not panic as expected at a.rs:7:5\n\nfailures:\n    a::lost\n\ntest \
+                 result: FAILED. 0 passed; 1 failed\n",
+                "note: test did not panic as expected at a.rs:7:5",
+            ),
+            // It deadlocked, so that the harness printed no result.
+            (
+                "\nrunning 1 test\ntest a::lost ... locked\nfailures:\nok\nand more\n",
+                "locked\nfailures:\nok\nand more",
+            ),
+        ] {
+            let own = without_harness(output, "a::lost");
+            let lines = |text: &str| -> Vec<String> {
+                text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+            };
+            assert_eq!(lines(&own), lines(expected), "{output}");
+        }
     }
 
     #[test]

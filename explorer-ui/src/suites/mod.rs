@@ -22,6 +22,8 @@ pub mod programs;
 pub mod registry;
 pub mod share;
 
-pub use framework::{Framework, Listed, Listing};
+pub use framework::{Framework, Listed, Listing, without_printed};
+pub use libtest::without_harness;
 pub use outcome::{Outcome, Verdict};
 pub use programs::Program;
+pub use registry::is_documentation;

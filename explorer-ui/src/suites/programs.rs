@@ -18,8 +18,10 @@ pub struct Program {
     pub environment: Vec<(String, String)>,
     /// Whether the arguments already choose a test, so that the program is not asked for its tests.
     pub is_one_test: bool,
-    /// Why the program is not run, if it is not.
+    /// Why the program is left out, if it is.
     pub disabled: Option<String>,
+    /// Why the program cannot be run, if that is known.
+    pub unusable: Option<String>,
     /// How its result is judged.
     pub expectation: Expectation,
     /// Files without which it cannot run.
@@ -76,7 +78,7 @@ pub fn of_meson(
         Some(Program {
             name: test["name"].as_str()?.to_owned(),
             is_one_test: command.len() > 1,
-            disabled: command.is_empty().then(|| "Meson knows no program for it".to_owned()),
+            unusable: command.is_empty().then(|| "Meson knows no program for it".to_owned()),
             command,
             directory: test["workdir"]
                 .as_str()
@@ -181,7 +183,7 @@ mod tests {
     fn tests_without_a_program_and_lists_of_other_tools() {
         let programs =
             of_meson(r#"[{"name":"queue","cmd":[]}]"#, Path::new("/b"), |_| None).expect("valid");
-        assert_eq!(programs[0].disabled.as_deref(), Some("Meson knows no program for it"));
+        assert_eq!(programs[0].unusable.as_deref(), Some("Meson knows no program for it"));
         assert_eq!(
             of_meson("{}", Path::new("/b"), |_| None).expect_err("not of Meson"),
             "meson introspect --tests printed no list of tests"

@@ -26,6 +26,13 @@ pub fn candidates(content: &[u8]) -> impl Iterator<Item = &'static Framework> {
     })
 }
 
+/// Whether a program contains the tests of documentation that rustdoc compiles into one program. It does not
+/// read its arguments, so that none of them can be run alone.
+#[must_use]
+pub fn is_documentation(content: &[u8]) -> bool {
+    !contained(content, &[b"RUSTDOC_DOCTEST_RUN_NB_TEST"]).is_empty()
+}
+
 /// Those of the texts that occur in the content. Test programs have tens of megabytes, so most places are
 /// passed over by one look at their first two bytes.
 fn contained<'a>(content: &[u8], texts: &[&'a [u8]]) -> Vec<&'a [u8]> {
@@ -62,5 +69,7 @@ mod tests {
         assert_eq!(names("..libgtest.so.1.12..g_test_init"), ["googletest", "GLib"]);
         assert_eq!(names("--list-test-names-only 5Catch7Session"), ["Catch2", "Catch2"]);
         assert_eq!(names("an ordinary program"), [""; 0]);
+        assert!(is_documentation(b"\0RUSTDOC_DOCTEST_RUN_NB_TEST\0"));
+        assert!(!is_documentation(b"\0RUST_TEST_THREADS\0"));
     }
 }

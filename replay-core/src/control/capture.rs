@@ -592,8 +592,13 @@ impl Reader<'_> {
         let place = frame.as_ref().map(Frame::place).unwrap_or_default();
         // The stack of a panic, and of a check that the exit status reports, no longer exists: the message has
         // the place.
+        // Where main belongs to the harness, its place in user code is made by the compiler.
+        let is_main_of_harness = self.main_last && task == Some(TaskId::MAIN);
         let printed = match found.kind {
             FailureKind::Panic => panicked_at(&found.detail),
+            FailureKind::Assertion if found.number != 0 && is_main_of_harness => {
+                Some(checked_at(&found.detail).unwrap_or_default())
+            }
             FailureKind::Assertion if found.number != 0 => checked_at(&found.detail),
             _ => None,
         };

@@ -2,7 +2,7 @@
 
 use super::locks::HeldLocks;
 use traces::order;
-use traces::{Failure, ObjectKind, Operation, Site, TaskId, Trace, WaitEdge};
+use traces::{Failure, ObjectKind, Site, TaskId, Trace, WaitEdge};
 
 /// A task of a cycle: it holds a lock that the task before it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,35 +58,7 @@ fn holder(trace: &Trace, held: &HeldLocks, wait: &WaitEdge) -> Option<(TaskId, O
             let step = held.all().find(|&(lock, task, _)| (lock, task) == (object, holder));
             Some((holder, step.map(|(_, _, since)| since)))
         }
-        ObjectKind::Futex => {
-            let found = held.holder(object).or_else(|| taker(trace, wait));
-            found.map(|(task, step)| (task, Some(step)))
-        }
+        ObjectKind::Futex => held.holder(object).map(|(task, step)| (task, Some(step))),
         _ => None,
     }
-}
-
-/// The holder of a memory word that nothing else shows to be a lock: 0 if unlocked; the task that
-/// changes it from 0 becomes the holder.
-fn taker(trace: &Trace, wait: &WaitEdge) -> Option<(TaskId, usize)> {
-    let execution = &trace.execution;
-    let word = execution.objects.get(wait.object? as usize)?;
-    let is_word = |object: u32| {
-        let object = &execution.objects[object as usize];
-        object.kind == ObjectKind::Memory && object.place == word.place
-    };
-    let (mut value, mut holder) = (0, None);
-    for (at, step) in execution.steps.iter().enumerate() {
-        if !step.object.is_some_and(is_word) {
-            continue;
-        }
-        if step.operation == Operation::Update && value == 0 && step.value != 0 {
-            holder = Some((step.task, at));
-        }
-        if step.value == 0 {
-            holder = None;
-        }
-        value = step.value;
-    }
-    holder.filter(|&(holder, _)| holder != wait.task)
 }

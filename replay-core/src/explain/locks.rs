@@ -2,7 +2,7 @@
 
 use super::blocked::BlockedBy;
 use super::word_locks::{Change, WordLocks};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use traces::order::{self, LocksByTask};
 use traces::{Execution, ObjectKind, ObjectLocation, Operation, TaskId, WaitEdge};
@@ -55,6 +55,13 @@ impl HeldLocks {
     #[must_use]
     pub fn lock(&self, object: u32) -> u32 {
         self.parked.get(&object).copied().unwrap_or_else(|| self.words.lock(object))
+    }
+
+    /// Whether a held lock, or the lock that an object belongs to, has no name as one: that it is a
+    /// lock was inferred from what tasks did to it.
+    #[must_use]
+    pub fn is_inferred(&self, object: u32) -> bool {
+        self.words.is_inferred(self.lock(object))
     }
 
     /// The task that waits to write a lock, and thereby blocks those that want to read it.
@@ -123,6 +130,16 @@ pub fn word_lock_steps(execution: &Execution) -> Vec<(usize, Operation)> {
     };
     changed.map(operation).collect()
 }
+
+/// The words that are locks by what tasks did to them, with their futexes, where no library function
+/// names them. For people who read the execution: nothing else depends on it.
+#[must_use]
+pub fn inferred_locks(execution: &Execution) -> HashSet<u32> {
+    WordLocks::of(execution).all_inferred()
+}
+
+/// How reports call a lock that was inferred.
+pub const INFERRED: &str = "lock (inferred)";
 
 /// Replaces the futexes that the tasks of a deadlock wait for by the locks that they belong to, and names the
 /// holders: the runtime knows neither for locks in words of memory.

@@ -7,6 +7,7 @@ mod event_numbers;
 #[cfg(test)]
 mod fixtures;
 pub mod graph;
+mod inferred_locks;
 pub mod library_calls;
 pub mod lock_cycle;
 pub mod locks;

@@ -17,17 +17,23 @@ pub(crate) fn message(found: &FoundFailure, failure: &Failure, execution: &Execu
     let who = failure.task.map(|task| task.to_string()).unwrap_or_default();
     match found.kind {
         FailureKind::Deadlock | FailureKind::BarrierCount | FailureKind::ReadRecursion => {
+            let inferred = locks::inferred_locks(execution);
             let all: Vec<String> = failure
                 .waits
                 .iter()
                 .map(|edge| {
-                    let object = edge
+                    let plain = edge
                         .object
                         .and_then(|index| execution.objects.get(index as usize))
                         .map_or_else(
                             || wait_without_object(edge.task, execution),
                             |object| object.name.as_str(),
                         );
+                    let is_inferred = edge.object.is_some_and(|object| inferred.contains(&object));
+                    let object = match is_inferred {
+                        true => format!("{} {plain}", locks::INFERRED),
+                        false => plain.to_owned(),
+                    };
                     match edge.holder {
                         None if let Some(what) =
                             library_calls::awaited(execution, &failure.stacks, edge) =>

@@ -1,10 +1,9 @@
 //! Locks that are words of memory, as in Rust's standard library and in `parking_lot`.
 //!
-//! What a word is follows from the library functions that acted on it. Without such names, a word
-//! counts as a mutex if some task waited for it and everything that tasks did to it follows the
-//! protocol of a mutex with a futex (0 free, 1 locked, 2 locked and awaited; Drepper, Futexes Are
-//! Tricky, mutex 2): a counter, a condition variable or a semaphore does not.
+//! What a word is follows from the library functions that acted on it. Without such names it is
+//! inferred from what tasks did to it (`inferred_locks.rs`).
 
+use super::inferred_locks::inferred;
 use super::library_calls::{LockCall, Protocol, SiteCall, of_sites};
 use std::collections::{HashMap, HashSet};
 use traces::{Execution, ObjectKind, ObjectLocation, Operation, Site, Step, TaskId};
@@ -78,6 +77,8 @@ pub(super) struct WordLocks {
     /// For each futex of a lock, the word.
     futexes: HashMap<u32, u32>,
     words: HashMap<u32, Protocol>,
+    /// Those that no library function names as a lock.
+    inferred: HashSet<u32>,
     /// The sites inside functions that acquire locks.
     acquiring: HashSet<Site>,
 }
@@ -106,62 +107,18 @@ impl WordLocks {
             of_kind(ObjectKind::Memory).map(|(object, place)| (place, object)).collect();
         let word = |(futex, place)| Some((futex, *memory.get(&place)?));
         found.futexes = futexes.into_iter().filter_map(word).collect();
-        found.words = found.futexes.values().map(|&word| (word, Protocol::Mutex)).collect();
-        let mut words: HashMap<u32, Protocol> = found
-            .following_the_protocol(execution)
-            .into_iter()
-            .map(|word| (word, Protocol::Mutex))
-            .collect();
-        words.extend(called_locks(execution, &lock_sites));
+        found.inferred = inferred(execution, &found.futexes);
+        let called = called_locks(execution, &lock_sites);
+        found.inferred.retain(|word| !called.contains_key(word));
+        // A word that is not 0 is held.
+        let mut words: HashMap<u32, Protocol> =
+            found.inferred.iter().map(|&word| (word, Protocol::Mutex)).collect();
+        words.extend(called);
         found.futexes.retain(|_, word| words.contains_key(word));
         found.words = words;
         let acquiring = lock_sites.into_iter().filter(|(_, call)| call.acquires);
         found.acquiring = acquiring.map(|(site, _)| site).collect();
         found
-    }
-
-    /// The words that tasks waited for and used as mutexes, and as nothing else.
-    fn following_the_protocol(&self, execution: &Execution) -> HashSet<u32> {
-        let mut holders: HashMap<u32, TaskId> = HashMap::new();
-        // The last value that each task set a word to.
-        let mut set: HashMap<(u32, TaskId), u64> = HashMap::new();
-        let mut values: HashMap<u32, u64> = HashMap::new();
-        let (mut awaited, mut wrong) = (HashSet::new(), HashSet::new());
-        for step in &execution.steps {
-            let Some(object) = step.object else { continue };
-            if let (Operation::FutexWait, Some(&word)) = (step.operation, self.futexes.get(&object))
-            {
-                let announced = set.get(&(word, step.task)) == Some(&2);
-                if !announced {
-                    wrong.insert(word);
-                } else if holders.contains_key(&word) {
-                    awaited.insert(word);
-                }
-            }
-            if !self.words.contains_key(&object) {
-                continue;
-            }
-            if step.value > 2 || step.operation == Operation::Write {
-                wrong.insert(object);
-            }
-            let holder = holders.get(&object).copied();
-            match self.change(step, &mut values) {
-                Some((word, Change::Acquired | Change::Shared)) => {
-                    holders.insert(word, step.task);
-                }
-                Some((word, Change::Released)) => {
-                    holders.remove(&word);
-                    if holder != Some(step.task) {
-                        wrong.insert(word);
-                    }
-                }
-                Some((_, Change::Awaited)) | None => {}
-            }
-            if step.operation == Operation::Update {
-                set.insert((object, step.task), step.value);
-            }
-        }
-        &awaited - &wrong
     }
 
     /// The lock that an object belongs to; the object itself if it belongs to none.
@@ -172,6 +129,17 @@ impl WordLocks {
     /// Whether an object is such a word.
     pub(super) fn is_word(&self, object: u32) -> bool {
         self.words.contains_key(&object)
+    }
+
+    /// Whether that an object is a lock was inferred from what tasks did to it.
+    pub(super) fn is_inferred(&self, object: u32) -> bool {
+        self.inferred.contains(&object)
+    }
+
+    /// The inferred ones, and their futexes.
+    pub(super) fn all_inferred(&self) -> HashSet<u32> {
+        let futexes = self.futexes.iter().filter(|(_, word)| self.inferred.contains(word));
+        futexes.map(|(&futex, _)| futex).chain(self.inferred.iter().copied()).collect()
     }
 
     /// Whether there are none.

@@ -107,6 +107,9 @@ pub struct CargoTestArgs {
     /// The same, as for `heddle test`
     #[arg(long = "filter", value_name = "TEXT", hide = true)]
     pub named_filter: Vec<String>,
+    /// Tests in documentation, which are not searched
+    #[arg(long, hide = true)]
+    pub doc: bool,
     /// What cargo builds.
     #[command(flatten)]
     pub cargo: CargoBuildArgs,

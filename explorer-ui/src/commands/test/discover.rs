@@ -3,7 +3,9 @@
 use super::child;
 use crate::cli::arguments::TestArgs;
 use crate::exit::Problem;
-use crate::suites::{Framework, Listed, Listing, Program, ctest, programs, registry};
+use crate::suites::{
+    Framework, Listed, Listing, Program, ctest, programs, registry, without_printed,
+};
 use crate::text_file;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -113,7 +115,7 @@ pub(super) fn list(mut program: Program, interrupted: &AtomicBool) -> Suite {
         *first = found(first, &program.directory).into_os_string();
     }
     let one_test = |program| Suite { program, framework: None, tests: Ok(vec![Listed::new("")]) };
-    if program.is_one_test || program.disabled.is_some() {
+    if program.is_one_test || program.disabled.is_some() || program.unusable.is_some() {
         return one_test(program);
     }
     let path = PathBuf::from(&program.command[0]);
@@ -166,7 +168,13 @@ fn of_framework(
         },
         None => Vec::new(),
     };
-    Ok(framework.combine(first, second))
+    // A line that the program prints itself is in each list.
+    let is_in_both = first.iter().any(|test| second.iter().any(|other| other.name == test.name));
+    let printed = match framework.empty.filter(|_| is_in_both) {
+        Some(arguments) => ask(arguments)?.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    Ok(without_printed(framework.combine(first, second), &printed))
 }
 
 fn first_line(text: &str) -> &str {

@@ -72,7 +72,7 @@ impl Test {
 }
 
 /// The exit status of an execution in which the program exited.
-fn exit_status(trace: &Trace) -> Option<i32> {
+pub(super) fn exit_status(trace: &Trace) -> Option<i32> {
     let Some(failure) = &trace.failure else { return Some(0) };
     match failure.kind {
         FailureKind::Exit => {

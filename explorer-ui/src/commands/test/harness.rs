@@ -10,7 +10,7 @@ use crate::report::text::{clean, quote};
 use crate::suites::filter::Ignored;
 use crate::suites::harness_args::HarnessArgs;
 use crate::suites::outcome::Baseline;
-use crate::suites::{Outcome, Program, Verdict};
+use crate::suites::{Outcome, Program, Verdict, without_harness};
 use replay_core::store;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -136,7 +136,8 @@ fn details(outcome: &Outcome, console: &Console) -> String {
         let trace = found.trace.as_deref();
         let loaded = trace.and_then(|path| store::load(Path::new(path)).ok());
         let output = loaded.map(|loaded| loaded.trace.output).unwrap_or_default();
-        for line in String::from_utf8_lossy(&output).lines() {
+        let output = without_harness(&String::from_utf8_lossy(&output), &outcome.test);
+        for line in output.lines() {
             text.push_str(&clean(line));
             text.push('\n');
         }

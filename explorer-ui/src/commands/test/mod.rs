@@ -259,6 +259,8 @@ fn chosen(request: &Request, suites: &[Suite]) -> (Vec<Test>, Vec<Outcome>) {
             test.out = out.join(directory(name, &one.name, &mut directories));
             if let Some(why) = &suite.program.disabled {
                 outcomes.push(test.outcome(Verdict::Ignored, why));
+            } else if let Some(why) = &suite.program.unusable {
+                outcomes.push(test.outcome(Verdict::Error, why));
             } else if suite.program.fixtures.serves() {
                 let why = "it makes or removes a fixture: it runs beside the tests that need it";
                 outcomes.push(test.outcome(Verdict::Ignored, why));
@@ -370,14 +372,14 @@ fn annotate(outcomes: &[Outcome], console: &Console) {
 }
 
 /// The exit status: that of a failure which the baseline does not list; if there is none, that of
-/// a test which could not be run.
+/// a test which could not be run, also because the time for all tests was used up.
 fn status(outcomes: &[Outcome], interrupted: &AtomicBool) -> Status {
     let has = |verdict| outcomes.iter().any(|outcome| outcome.verdict == verdict);
     if has(Verdict::Bug) || has(Verdict::Unconfirmed) {
         Status::Bug
     } else if interrupted.load(Relaxed) {
         Status::Interrupted
-    } else if has(Verdict::Error) || has(Verdict::Unsupported) {
+    } else if [Verdict::Error, Verdict::Unsupported, Verdict::NotRun].into_iter().any(has) {
         Status::Target
     } else {
         Status::Fine

@@ -1,8 +1,9 @@
 //! The search of one test: a first run, and if the test creates threads, `heddle explore` in a separate process, so that nothing that happens to it affects the other tests.
 
 use super::child;
-use super::expected::ANY_STATUS;
+use super::expected::{ANY_STATUS, exit_status};
 use crate::cli::config_file;
+use crate::exit::Status;
 use crate::suites::expectation::Judged;
 use crate::suites::outcome::full_name;
 use crate::suites::{Framework, Listed, Outcome, Program, Verdict};
@@ -180,10 +181,18 @@ impl Test {
         let may_differ = gives("--fail-on") || gives("--suppress");
         let has_none = found.bugs.is_empty() && found.unconfirmed.is_empty();
         if has_none && !may_differ && !passes {
-            // The search came too late for what only happens in the first of all runs. That run chose at
-            // calls only: a loop that waits for another thread's store is no failure of the test.
+            // The search came too late for what only happens in the first of all runs, or its time was too
+            // short for an execution. The first run chose at calls only: a loop that waits for another
+            // thread's store is no failure of the test.
             let first_bugs = report.bugs.into_iter().filter(|bug| bug.kind != FailureKind::Spin);
-            found.unconfirmed = first_bugs.map(|bug| self.with_saved_trace(bug)).collect();
+            for bug in first_bugs.map(|bug| self.with_saved_trace(bug)) {
+                if self.is_repeated(&bug, interrupted) {
+                    found.verdict = Found::Bug;
+                    found.bugs.push(bug);
+                } else {
+                    found.unconfirmed.push(bug);
+                }
+            }
         }
         let unjudged = self.as_expected(&mut found);
         let mut outcome = self.judged(found);
@@ -191,6 +200,20 @@ impl Test {
             outcome.reason = unjudged;
         }
         Ok(outcome)
+    }
+
+    /// Whether a replay of a failure's trace fails in the same way.
+    fn is_repeated(&self, bug: &Bug, interrupted: &AtomicBool) -> bool {
+        let Some(trace) = &bug.trace else { return false };
+        let mut command = own_command();
+        command
+            .args(["replay", "--times", REPEATS])
+            .arg(trace)
+            .current_dir(&self.program.directory);
+        command.envs(self.program.environment.iter().map(|(name, value)| (name, value)));
+        let ended = child::run(&mut command, ALLOWANCE, interrupted);
+        let status = ended.ok().and_then(|ended| ended.status);
+        status.and_then(|status| status.code()) == Some(Status::Bug as i32)
     }
 
     /// A failure of the first run, with its trace in the directory of the test's traces.
@@ -207,9 +230,10 @@ impl Test {
     /// A filter that matches nothing passes and says nothing about the test.
     fn check_that_it_ran(&self, trace: &Trace) -> Result<(), String> {
         let Some(framework) = self.framework else { return Ok(()) };
-        let kind = trace.failure.as_ref().map(|failure| failure.kind);
         // After another failure the framework does not print how many tests it ran.
-        let reached_its_end = matches!(kind, None | Some(FailureKind::Exit | FailureKind::Panic));
+        let kind = trace.failure.as_ref().map(|failure| failure.kind);
+        let is_aborted = framework.aborts && kind == Some(FailureKind::Assertion);
+        let reached_its_end = exit_status(trace).is_some() && !is_aborted;
         let output = String::from_utf8_lossy(&trace.output);
         if reached_its_end && !(framework.ran_one)(&output) {
             let words = (framework.select)(&self.test).join(" ");
@@ -290,6 +314,9 @@ const SHRINK_TIME: Duration = Duration::from_secs(30);
 pub(super) fn own_command() -> Command {
     Command::new(std::env::current_exe().unwrap_or_else(|_| PathBuf::from("heddle")))
 }
+
+/// How often a failure of the first run has to occur again.
+const REPEATS: &str = "3";
 
 /// The only trace in a directory.
 fn recorded(directory: &Path) -> Option<Trace> {

@@ -115,6 +115,11 @@ pub(in crate::serve) const STEPS: Method = Method {
 
 const LOCK: &[Field] = &[
     Field::new("object", Kind::Text, "the lock"),
+    Field::new(
+        "inferred",
+        Kind::Flag,
+        "whether it is a word of memory that no library function names as a lock, and that tasks used as one",
+    ),
     Field::new("holder", Kind::Text, "the task that holds it"),
     Field::new("since", NUMBER, "the step that acquired it"),
 ];
@@ -135,6 +140,7 @@ pub(in crate::serve) const LOCKS: Method = Method {
         Ok(Page::of(arguments).list("locks", locks.into_iter(), |(object, task, since)| {
             json!({
                 "object": object_name(&loaded.trace, Some(object)).unwrap_or_default(),
+                "inferred": held.is_inferred(object),
                 "holder": view::task(task),
                 "since": since + 1,
             })

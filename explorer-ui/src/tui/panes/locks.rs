@@ -2,7 +2,7 @@
 
 use super::id::PaneId;
 use super::pane::{Lines, Pane, one};
-use crate::report::names::object_name;
+use crate::report::names::lock_name;
 use crate::tui::model::Model;
 use crate::tui::render::paint::glyphs;
 use crate::tui::theme::Role;
@@ -39,7 +39,7 @@ fn locks(model: &Model) -> Lines {
     let held = loaded.locks(model.view.cursor);
     let mut lines = Lines::new();
     for (lock, holder, since) in held.all() {
-        let name = object_name(trace, Some(lock)).unwrap_or_default();
+        let name = lock_name(trace, &held, lock);
         let waiting: Vec<String> = model
             .task_states
             .iter()
@@ -71,7 +71,8 @@ fn locks(model: &Model) -> Lines {
     {
         lines.push(Vec::new());
         for wait in &failure.waits {
-            let what = object_name(trace, wait.object).unwrap_or_default();
+            let name = |lock| lock_name(trace, &held, lock);
+            let what = wait.object.map(name).unwrap_or_default();
             let holder = wait.holder.map_or("an unknown task".to_owned(), |task| task.to_string());
             let arrow = glyphs(model).arrow;
             let text = format!(" {} {arrow} {what} {arrow} {holder}", wait.task);

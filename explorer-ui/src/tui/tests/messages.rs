@@ -298,6 +298,10 @@ fn panes_of_relations_and_of_waiting_tasks() {
     perform(&mut model, "last");
     let locks = pane(&mut model, "locks");
     assert!(locks.contains("an unknown task"), "{locks}");
+    let mut model = super::model(samples::inferred_lock(), 100, 14);
+    perform(&mut model, "go-to \"7\"");
+    let locks = pane(&mut model, "locks");
+    assert!(locks.contains("lock (inferred) queue+0x4000 T1 since step 3"), "{locks}");
 }
 
 #[test]

@@ -18,8 +18,11 @@ pub fn run(
 ) -> Result<Trace, Error> {
     match first_of(target, options, interrupt)? {
         Outcome::Recorded(mut trace) => {
-            reduce_environment(&mut trace, target, options, interrupt);
-            print_backtraces(&mut trace, target, interrupt);
+            // Each is another execution, for readers of the trace. One without names has none.
+            if options.names || trace.failure.is_some() {
+                reduce_environment(&mut trace, target, options, interrupt);
+                print_backtraces(&mut trace, target, interrupt);
+            }
             Ok(*trace)
         }
         Outcome::Diverged { what, .. } => Err(Error::Runtime(what)),

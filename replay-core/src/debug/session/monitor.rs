@@ -8,7 +8,7 @@ use crate::debug::execution::position::{Position, StepPoint};
 use crate::debug::execution::{Reason, Stop};
 use crate::explain::blocked::BlockedText;
 use crate::explain::graph::Relation;
-use crate::explain::locks::HeldLocks;
+use crate::explain::locks::{HeldLocks, INFERRED};
 use crate::explain::task_status;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -327,6 +327,8 @@ impl Session<'_> {
         let names = labels(&trace.execution.objects);
         for (number, known) in trace.execution.objects.iter().enumerate() {
             let name = &names[number];
+            let is_inferred = locks.is_inferred(number as u32);
+            let title = if is_inferred { format!("{INFERRED} {name}") } else { name.clone() };
             if object.is_some_and(|object| known.name != object && name != object) {
                 continue;
             }
@@ -340,7 +342,7 @@ impl Session<'_> {
             let _ = match holder {
                 _ if is_task => writeln!(text, "{name} has not ended"),
                 Some((task, since)) => {
-                    writeln!(text, "{name} is held by {task} since step {}", since + 1)
+                    writeln!(text, "{title} is held by {task} since step {}", since + 1)
                 }
                 None => writeln!(text, "{name} is not held"),
             };

@@ -9,6 +9,10 @@ pub fn add(value: &AtomicU32) {
 }
 
 /// Two threads add to a value, and no update is lost.
+///
+/// ```
+/// counters::count();
+/// ```
 pub fn count() {
     let value = std::sync::Arc::new(AtomicU32::new(0));
     let shared = std::sync::Arc::clone(&value);
