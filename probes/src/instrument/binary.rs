@@ -36,6 +36,7 @@ pub(crate) mod module;
 mod monitored;
 pub(crate) mod open_files;
 mod operand;
+pub(crate) mod parts;
 pub(crate) mod patch;
 mod paths;
 mod pipes;
@@ -301,6 +302,7 @@ pub(crate) fn prepare(observes: bool) -> bool {
             reads: false,
             writes: false,
             when: operand::When::Always,
+            parts: operand::Parts::One,
         };
         let mut operands = [nothing; OPERANDS];
         let count = site.operands.len().min(OPERANDS);

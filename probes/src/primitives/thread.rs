@@ -356,6 +356,8 @@ unsafe fn create_by(
         task.processors.set(given.processors.unwrap_or(world.task().processors.get()));
         task.scheduling.set(world.task().scheduling.get());
         task.nice.set(world.task().nice.get());
+        let (_, slack) = world.task().timer_slack.get();
+        task.timer_slack.set((slack, slack));
         task.operation.set(Operation::Start);
         task.object.set(u64::from(number) + 1);
         task.site.set(start);

@@ -65,7 +65,7 @@ pub(crate) fn look_at_files(words: WordSet, signals: bool, wait: u64, site: u64)
 
 /// The access to the word of an open file.
 fn of_file(address: u64, writes: bool, site: u64) -> Access {
-    Access { address, size: 8, writes, atomic: true, proven: true, site }
+    Access { address, size: 8, writes, atomic: true, proven: true, site, in_parts: false }
 }
 
 /// Compares the accesses of the step that has begun to the state of these open files, which it reads or changes,
@@ -116,7 +116,7 @@ pub(crate) fn loaded(address: u64, size: u64, site: u64) {
 fn visit_in_company(address: u64, size: u64, writes: bool, site: u64) {
     if is_in_company() {
         settle_write();
-        visit(Access { address, size, writes, atomic: true, proven: false, site });
+        visit(Access { address, size, writes, atomic: true, proven: false, site, in_parts: false });
     }
 }
 

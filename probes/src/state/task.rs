@@ -324,6 +324,8 @@ pub(crate) struct Task {
     pub(crate) reads_clock: Cell<bool>,
     /// The nice value that the program gave it, if it did.
     pub(crate) nice: Cell<Option<i8>>,
+    /// Its timer slack at its creation and now, in nanoseconds; 0 for that of the process at its start.
+    pub(crate) timer_slack: Cell<(u64, u64)>,
     /// The scheduling policy and priority that it was given by a system call, or from its creator.
     pub(crate) scheduling: Cell<(i32, i32)>,
     /// Whether its attributes gave it those (`PTHREAD_EXPLICIT_SCHED`).
@@ -411,6 +413,7 @@ impl Task {
         served: Cell::new(0),
         call: Cell::new(-1),
         nice: Cell::new(None),
+        timer_slack: Cell::new((0, 0)),
         scheduling: Cell::new((libc::SCHED_OTHER, 0)),
         is_scheduled: Cell::new(false),
     };
@@ -536,6 +539,7 @@ impl Task {
             waited,
             reads_clock,
             nice,
+            timer_slack,
             scheduling,
             is_scheduled,
             served,
@@ -610,6 +614,7 @@ impl Task {
         self.waited.set(waited.get());
         self.reads_clock.set(reads_clock.get());
         self.nice.set(nice.get());
+        self.timer_slack.set(timer_slack.get());
         self.scheduling.set(scheduling.get());
         self.is_scheduled.set(is_scheduled.get());
         self.served.set(served.get());

@@ -6,7 +6,8 @@
 //! scheduling points, dependences) follows for it as well.
 
 use crate::instrument::binary::library_states::{self, HEAP_NAME, Hidden};
-use crate::instrument::binary::operand::{Measure, NONE, Operand, When};
+use crate::instrument::binary::operand::{Measure, NONE, Operand, Parts, When};
+use crate::instrument::binary::parts;
 use crate::state::{library_words, open_words};
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -208,6 +209,7 @@ impl Catalogue {
             }
         }
         effects.operands.sort_by_key(|operand| operand.writes);
+        parts::determine(name, &mut effects.operands);
         if !hidden.is_empty() && !library_states::is_safe(name) {
             hidden.push(library_states::end(&NOTHING));
             effects.operands.splice(..0, hidden);
@@ -344,6 +346,7 @@ const NOTHING: Operand = Operand {
     reads: false,
     writes: false,
     when: When::Always,
+    parts: Parts::One,
 };
 
 /// A condition on an argument: `0=5` a value, `3&16` bits, `0!5-7` no value in a range.

@@ -110,6 +110,7 @@ pub(super) fn several(
             atomic: excludes,
             proven: false,
             site: arguments.site,
+            in_parts: false,
         }),
         Measure::Unprotected { .. } => {}
         Measure::AllStreams => {

@@ -150,7 +150,15 @@ pub(crate) fn looks_again(descriptor: u64, len: u64, is_step: bool, site: u64) {
     if is_in_company() && !pipes::finds_all(number, at, len) {
         if is_step {
             settle_write();
-            visit(Access { address, size: 8, writes: true, atomic: true, proven: false, site });
+            visit(Access {
+                address,
+                size: 8,
+                writes: true,
+                atomic: true,
+                proven: false,
+                site,
+                in_parts: false,
+            });
         }
         pipes::look(number, at, len);
     }
@@ -208,7 +216,15 @@ pub(crate) fn continues(descriptor: u64, site: u64) -> bool {
     };
     if is_in_company() {
         settle_write();
-        visit(Access { address, size: 8, writes: true, atomic: true, proven: false, site });
+        visit(Access {
+            address,
+            size: 8,
+            writes: true,
+            atomic: true,
+            proven: false,
+            site,
+            in_parts: false,
+        });
     }
     pipes::is_fine(number)
 }
@@ -229,7 +245,15 @@ fn use_descriptor(descriptor: u64, file: Option<State>, site: u64) {
     own(descriptor, file, &mut |address, size| {
         if is_in_company() {
             settle_write();
-            visit(Access { address, size, writes: false, atomic: true, proven: false, site });
+            visit(Access {
+                address,
+                size,
+                writes: false,
+                atomic: true,
+                proven: false,
+                site,
+                in_parts: false,
+            });
         }
     });
 }

@@ -146,6 +146,8 @@ pub(super) struct Operand {
     pub(super) writes: bool,
     /// Whether there is an access at all.
     pub(super) when: When,
+    /// How the function that is called makes the access.
+    pub(super) parts: Parts,
 }
 
 impl Operand {
@@ -170,6 +172,17 @@ impl Operand {
                 | Measure::HiddenKnown
         ) || self.base == NONE
     }
+}
+
+/// How a function makes an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parts {
+    /// As one.
+    One,
+    /// In aligned words of at most eight bytes.
+    Words(&'static str),
+    /// In parts that are not known. The function's name is that in the catalogue.
+    Unknown(&'static str),
 }
 
 /// A condition on an argument.

@@ -11,7 +11,10 @@ use crate::instrument::binary::hidden_state;
 use crate::instrument::binary::lanes;
 use crate::instrument::binary::lock_sites::{Exchange, LockPart};
 use crate::instrument::binary::monitored::{plain, update};
-use crate::instrument::binary::operand::{LOWEST, Measure, NONE, Operand, Search, Target, When};
+use crate::instrument::binary::operand::{
+    LOWEST, Measure, NONE, Operand, Parts, Search, Target, When,
+};
+use crate::instrument::binary::parts;
 use crate::instrument::binary::spin_reads;
 use crate::instrument::binary::stub::{
     BELOW, Registers, heddle_probe_back, heddle_probe_stub, heddle_return,
@@ -139,7 +142,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
             Measure::Hidden { .. } | Measure::HiddenKnown if hidden_state::is_unused() => continue,
             _ => return 0,
         };
-        if operand.pointed || operand.when != When::Always {
+        if operand.pointed || operand.when != When::Always || operand.parts != Parts::One {
             return 0;
         }
         if !goes_unnoticed(operand, (address(operand, &registers.general), size), probe.behind) {
@@ -599,13 +602,10 @@ fn searched(
 }
 
 fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
-    let access = |writes| Access {
-        address,
-        size,
-        writes,
-        atomic: probe.atomic,
-        proven: false,
-        site: probe.behind,
+    let access = |writes| {
+        let (atomic, site) = (probe.atomic, probe.behind);
+        let access = Access { address, size, writes, atomic, proven: false, site, in_parts: false };
+        parts::marked(operand, access)
     };
     match (operand.reads, operand.writes) {
         (true, true) if probe.atomic => update(&access(true), probe.counts()),
