@@ -236,6 +236,8 @@ pub(crate) struct Task {
     pub(crate) woken: Cell<bool>,
     /// The `pthread_once_t` whose routine it runs, or 0.
     pub(crate) once: Cell<u64>,
+    /// That routine, and the site of the call that runs it.
+    pub(crate) once_routine: Cell<(u64, u64)>,
     /// The number of the task's waits that ended as spurious wakeups.
     pub(crate) spurious: Cell<u32>,
     /// The number of the task's transfers that were short by choice.
@@ -370,6 +372,7 @@ impl Task {
         several: Cell::new((0, 0)),
         woken_by: Cell::new(0),
         once: Cell::new(0),
+        once_routine: Cell::new((0, 0)),
         spurious: Cell::new(0),
         short_counts: Cell::new(0),
         held: Cell::new(0),
@@ -501,6 +504,7 @@ impl Task {
             wait_order,
             woken,
             once,
+            once_routine,
             spurious,
             short_counts,
             held,
@@ -576,6 +580,7 @@ impl Task {
         self.wait_order.set(wait_order.get());
         self.woken.set(woken.get());
         self.once.set(once.get());
+        self.once_routine.set(once_routine.get());
         self.spurious.set(spurious.get());
         self.short_counts.set(short_counts.get());
         self.held.set(held.get());
