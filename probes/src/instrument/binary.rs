@@ -21,6 +21,7 @@ pub(crate) mod decode;
 mod effective_address;
 mod exports;
 mod extents;
+mod file_changes;
 pub(crate) mod hidden_state;
 pub(crate) mod hot_probes;
 pub(crate) mod image;
@@ -303,6 +304,7 @@ pub(crate) fn prepare(observes: bool) -> bool {
             writes: false,
             when: operand::When::Always,
             parts: operand::Parts::One,
+            is_joined: false,
         };
         let mut operands = [nothing; OPERANDS];
         let count = site.operands.len().min(OPERANDS);

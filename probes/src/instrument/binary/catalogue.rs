@@ -7,7 +7,7 @@
 
 use crate::instrument::binary::library_states::{self, HEAP_NAME, Hidden};
 use crate::instrument::binary::operand::{Measure, NONE, Operand, Parts, When};
-use crate::instrument::binary::parts;
+use crate::instrument::binary::{file_changes, parts};
 use crate::state::{library_words, open_words};
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -210,6 +210,7 @@ impl Catalogue {
         }
         effects.operands.sort_by_key(|operand| operand.writes);
         parts::determine(name, &mut effects.operands);
+        file_changes::join(&mut effects.operands);
         if !hidden.is_empty() && !library_states::is_safe(name) {
             hidden.push(library_states::end(&NOTHING));
             effects.operands.splice(..0, hidden);
@@ -347,6 +348,7 @@ const NOTHING: Operand = Operand {
     writes: false,
     when: When::Always,
     parts: Parts::One,
+    is_joined: false,
 };
 
 /// A condition on an argument: `0=5` a value, `3&16` bits, `0!5-7` no value in a range.

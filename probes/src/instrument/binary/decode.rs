@@ -695,6 +695,7 @@ fn special(instruction: &Instruction, memory: &UsedMemory) -> Option<Operand> {
         writes,
         when: When::Always,
         parts: Parts::One,
+        is_joined: false,
     })
 }
 
@@ -763,5 +764,6 @@ fn operand(
         writes,
         when: When::Always,
         parts: Parts::One,
+        is_joined: false,
     }))
 }

@@ -12,6 +12,7 @@ use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::calls::{self, Calls};
 use crate::instrument::binary::catalogue::Lasting;
 use crate::instrument::binary::extents::several;
+use crate::instrument::binary::file_changes;
 use crate::instrument::binary::hidden_state;
 use crate::instrument::binary::image::{Image, Instrumentation};
 use crate::instrument::binary::libc_variables;
@@ -281,12 +282,20 @@ extern "C-unwind" fn heddle_observe_call(
             return 0;
         }
     }
-    let is_now = |operand: &&Operand| !is_later(operand) && !is_first(operand);
+    let is_now =
+        |operand: &&Operand| !is_later(operand) && !is_first(operand) && !operand.is_joined;
     for operand in operands.iter().filter(is_now) {
         touch(operand, &Arguments { general, stack, site });
     }
     for operand in operands.iter().filter(|operand| is_later(operand)) {
         announce(operand, &Arguments { general, stack, site });
+    }
+    let joined = operands.iter().filter(|operand| operand.is_joined);
+    if joined.clone().next().is_some() {
+        let arguments = Arguments { general, stack, site };
+        file_changes::change(joined, &arguments, |operand, address, size| {
+            access(operand, address, size, site);
+        });
     }
     hidden_state::begun();
     if result == Result::Nothing {

@@ -194,6 +194,10 @@ pub(super) fn each_closed(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
         Some(State::Pipe { written, .. }) => each(written, 8),
         _ => each_file(descriptor, each),
     }
+}
+
+/// The descriptor is about to be closed.
+pub(super) fn closes(descriptor: u64) {
     let descriptor = descriptor as u32 as i32;
     if DUPLICATES.0.get() && identity(descriptor).is_none() {
         let rest = (descriptor + 1).max(STANDARD)..DESCRIPTORS as i32;

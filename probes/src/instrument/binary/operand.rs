@@ -148,6 +148,8 @@ pub(super) struct Operand {
     pub(super) when: When,
     /// How the function that is called makes the access.
     pub(super) parts: Parts,
+    /// Whether its words of open files are objects of one step, with those of other such operands of the call.
+    pub(super) is_joined: bool,
 }
 
 impl Operand {

@@ -7,6 +7,7 @@ use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::calls;
 use crate::instrument::binary::effective_address::{address, word_at};
 use crate::instrument::binary::extents::several;
+use crate::instrument::binary::file_changes;
 use crate::instrument::binary::hidden_state;
 use crate::instrument::binary::lanes;
 use crate::instrument::binary::lock_sites::{Exchange, LockPart};
@@ -285,7 +286,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     if let Some(done) = bulk::in_pieces(probe.bulk, caller, &mut registers.general, flags) {
         return continue_behind(&probe, registers, done);
     }
-    for operand in own.filter(|it| !is_first(it)) {
+    for operand in own.clone().filter(|it| !is_first(it) && !it.is_joined) {
         if let Measure::Lanes(lanes) = &operand.measure {
             // SAFETY: the stub's `xsave` stored all components there, and it restores them from there when
             // this call returns.
@@ -300,6 +301,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
             touch_all(&probe, operand, registers);
         }
     }
+    change_files(&probe, own, registers);
     let target = target_of(&probe, registers);
     if let Some(called) = target.and_then(|target| targets::effects(target, probe.behind)) {
         let is_first = comes_first(called.bulk);
@@ -309,9 +311,10 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
         if let Some(done) = bulk::in_pieces(called.bulk, caller, &mut registers.general, flags) {
             return continue_behind(&probe, registers, done);
         }
-        for operand in called.operands.iter().filter(|it| !is_first(it)) {
+        for operand in called.operands.iter().filter(|it| !is_first(it) && !it.is_joined) {
             touch_all(&probe, operand, registers);
         }
+        change_files(&probe, called.operands.iter(), registers);
     }
     task.probed.set(0);
     if probe.spin != 0 {
@@ -319,6 +322,20 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     }
     hidden_state::begun();
     probe.copy.get()
+}
+
+/// The last step of a call that changes which files are open.
+fn change_files<'a>(
+    probe: &Probe,
+    operands: impl Iterator<Item = &'a Operand> + Clone,
+    registers: &Registers,
+) {
+    let joined = operands.filter(|it| it.is_joined);
+    if joined.clone().next().is_some() {
+        file_changes::change(joined, &arguments(probe, registers), |operand, address, size| {
+            touch(probe, operand, address, size);
+        });
+    }
 }
 
 /// What is done here at an instruction of a lock of Rust's standard library: where the program continues.

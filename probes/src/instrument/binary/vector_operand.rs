@@ -26,6 +26,7 @@ pub(super) fn of(instruction: &Instruction, memory: &UsedMemory) -> Option<Opera
         writes,
         when: When::Always,
         parts: Parts::One,
+        is_joined: false,
     })
 }
 
