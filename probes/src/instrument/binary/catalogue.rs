@@ -249,7 +249,7 @@ impl Catalogue {
 
     fn operand(&self, access: &str, of: &str) -> Option<Operand> {
         let (kind, of) = match access {
-            "state" | "fd" | "slot" | "file" | "path" | "key" => {
+            "state" | "fd" | "slot" | "file" | "path" | "ends" | "key" => {
                 let (of, kind) = of.rsplit_once(':')?;
                 (kind, of)
             }
@@ -313,6 +313,7 @@ impl Catalogue {
                 of => (operand.base, operand.measure) = (argument(of)?, Measure::Stream),
             },
             "path" => (operand.base, operand.measure) = (argument(of)?, Measure::Path),
+            "ends" => (operand.base, operand.measure) = (argument(of)?, Measure::Ends),
             _ => {
                 let (base, length) = of.strip_suffix(']')?.split_once('[')?;
                 operand.pointed = base.starts_with('*');
@@ -351,11 +352,14 @@ const NOTHING: Operand = Operand {
     is_joined: false,
 };
 
-/// A condition on an argument: `0=5` a value, `3&16` bits, `0!5-7` no value in a range.
+/// A condition on an argument: `0=5` a value, `3&16` bits, `0!5-7` no value in a range, `1^w` the first letter of text.
 fn condition_of(condition: &str) -> Option<When> {
     if let Some((number, range)) = condition.split_once('!') {
         let (low, high) = range.split_once('-')?;
         return Some(When::Outside(argument(number)?, low.parse().ok()?, high.parse().ok()?));
+    }
+    if let Some((number, letter)) = condition.split_once('^') {
+        return Some(When::Begins(argument(number)?, *letter.as_bytes().first()?));
     }
     match condition.split_once('=') {
         Some((number, value)) => Some(When::Equal(argument(number)?, value.parse().ok()?)),

@@ -22,7 +22,11 @@ pub(super) fn join(operands: &mut [Operand]) {
         operand.is_joined = is_open_files(operand)
             || matches!(
                 operand.measure,
-                Measure::Closed(_) | Measure::Path | Measure::Descriptor(_) | Measure::Stream
+                Measure::Closed(_)
+                    | Measure::Path
+                    | Measure::Ends
+                    | Measure::Descriptor(_)
+                    | Measure::Stream
             );
     }
     operands.sort_by_key(|operand| operand.is_joined);

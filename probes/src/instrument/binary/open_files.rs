@@ -365,7 +365,7 @@ pub(super) fn may_share(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
 }
 
 /// The words of the open file with this path; none if no descriptor leads to it.
-pub(super) fn each_at_path(path: u64, each: &mut dyn FnMut(u64, u64)) {
+pub(super) fn each_at_path(path: u64, is_pipe: bool, each: &mut dyn FnMut(u64, u64)) {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the program is about to pass the same path to the kernel, which checks it, and the buffer has the
     // size of the structure.
@@ -380,6 +380,7 @@ pub(super) fn each_at_path(path: u64, each: &mut dyn FnMut(u64, u64)) {
             each(taken, 8);
             each(written, 8);
         }
+        _ if is_pipe => {}
         _ => each_file(descriptor as u64, each),
     }
 }

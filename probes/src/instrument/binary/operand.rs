@@ -1,5 +1,6 @@
 //! Which memory an instruction or a call accesses.
 
+use crate::detect::access::peek;
 use crate::instrument::binary::library_states::Hidden;
 
 /// The extent of an operand.
@@ -87,6 +88,8 @@ pub(super) enum Measure {
     Descriptors,
     /// The open file with the path at the operand.
     Path,
+    /// The same if it is a pipe.
+    Ends,
     /// The descriptor in this register, and all others that may lead to the same open file: what only calls about
     /// descriptors observe, also of captured output.
     Slot(u8),
@@ -169,6 +172,7 @@ impl Operand {
                 | Measure::Key(_)
                 | Measure::Stream
                 | Measure::Path
+                | Measure::Ends
                 | Measure::Slot(_)
                 | Measure::Hidden { .. }
                 | Measure::HiddenKnown
@@ -195,6 +199,8 @@ pub(super) enum When {
     Equal(u8, u32),
     /// It has one of these bits.
     Bits(u8, u32),
+    /// It points to text that begins with this byte.
+    Begins(u8, u8),
     /// It is below the first or above the second value.
     Outside(u8, u32, u32),
 }
@@ -207,6 +213,10 @@ impl When {
             When::Equal(number, 0) => general[usize::from(number)] == 0,
             When::Equal(number, value) => general[usize::from(number)] as u32 == value,
             When::Bits(number, bits) => general[usize::from(number)] as u32 & bits != 0,
+            When::Begins(number, byte) => {
+                let text = general[usize::from(number)];
+                text >= LOWEST && peek(text, 1) == u64::from(byte)
+            }
             When::Outside(number, low, high) => {
                 !(low..=high).contains(&(general[usize::from(number)] as u32))
             }

@@ -502,6 +502,7 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         | Measure::Key(_)
         | Measure::Descriptors
         | Measure::Path
+        | Measure::Ends
         | Measure::Slot(_)
         | Measure::OwnName
         | Measure::TokenPosition
