@@ -1,4 +1,4 @@
-// Each thread converts text with a facet of its own; the library initialises a table once.
+// Each thread converts text with a separate facet; the library initialises a table once.
 #include <codecvt>
 #include <cstdlib>
 #include <locale>
