@@ -66,9 +66,7 @@ pub(crate) fn look_at_files(words: WordSet, signals: bool, wait: u64, site: u64)
 /// The running task is about to change the state of these open files: one step.
 pub(crate) fn change_files(words: WordSet, site: u64) {
     settle_write();
-    if let Some(first) =
-        words.iter().map(|word| of_file(word, true, site)).find(|access| is_point(access))
-    {
+    if let Some(first) = words.iter().map(|word| of_file(word, true, site)).find(is_point) {
         let task = world().task();
         task.open_files.set(Some(Awaited::look(words, false)));
         task.limited_wait.set(0);
