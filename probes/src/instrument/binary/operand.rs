@@ -1,6 +1,5 @@
 //! Which memory an instruction or a call accesses.
 
-use crate::detect::access::peek;
 use crate::instrument::binary::library_states::Hidden;
 
 /// The extent of an operand.
@@ -215,7 +214,8 @@ impl When {
             When::Bits(number, bits) => general[usize::from(number)] as u32 & bits != 0,
             When::Begins(number, byte) => {
                 let text = general[usize::from(number)];
-                text >= LOWEST && peek(text, 1) == u64::from(byte)
+                // SAFETY: the program is about to pass the same text to a function that reads it.
+                text >= LOWEST && unsafe { *(text as *const u8) } == byte
             }
             When::Outside(number, low, high) => {
                 !(low..=high).contains(&(general[usize::from(number)] as u32))
