@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/signalfd.h>
@@ -232,6 +234,50 @@ static void *changes_user(void *unused)
 static void user_of_one_thread(void)
 {
     in_thread(changes_user);
+}
+
+static void *changes_file_user(void *unused)
+{
+    setfsuid(1);
+    return unused;
+}
+
+static void file_user_of_one_thread(void)
+{
+    in_thread(changes_file_user);
+}
+
+static void *gives_up_rights(void *unused)
+{
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    return unused;
+}
+
+static void rights_of_one_thread(void)
+{
+    in_thread(gives_up_rights);
+}
+
+static void *becomes_another(void *unused)
+{
+    personality(ADDR_NO_RANDOMIZE);
+    return unused;
+}
+
+static void personality_of_one_thread(void)
+{
+    in_thread(becomes_another);
+}
+
+static void *gives_up_capabilities(void *unused)
+{
+    syscall(SYS_capset, 0, 0);
+    return unused;
+}
+
+static void capabilities_of_one_thread(void)
+{
+    in_thread(gives_up_capabilities);
 }
 
 static void by_system(void)
@@ -511,6 +557,10 @@ static const struct {
     THING(leave_namespace),
     THING(raw_exit),
     THING(user_of_one_thread),
+    THING(file_user_of_one_thread),
+    THING(rights_of_one_thread),
+    THING(personality_of_one_thread),
+    THING(capabilities_of_one_thread),
     THING(by_system),
     THING(by_popen),
     THING(by_posix_spawn),

@@ -32,6 +32,25 @@ const THINGS: &[(&str, Option<(FailureKind, &str)>)] = &[
         "user_of_one_thread",
         Some((Unsupported, "not supported yet: a user or groups of one thread only (by syscall)")),
     ),
+    (
+        "file_user_of_one_thread",
+        Some((
+            Unsupported,
+            "not supported yet: a user or group of one thread only (by setfsuid or setfsgid)",
+        )),
+    ),
+    (
+        "rights_of_one_thread",
+        Some((Unsupported, "not supported yet: rights of one thread only (by prctl)")),
+    ),
+    (
+        "personality_of_one_thread",
+        Some((Unsupported, "not supported yet: a personality of one thread only (by personality)")),
+    ),
+    (
+        "capabilities_of_one_thread",
+        Some((Unsupported, "not supported yet: rights of one thread only (by capset)")),
+    ),
     ("by_system", None),
     ("by_popen", None),
     ("by_posix_spawn", None),

@@ -147,11 +147,16 @@ pub struct InstrumentationStats {
 
 /// What the name of an [`UnknownCall`] begins with if it is a kind of instruction.
 pub const UNKNOWN_INSTRUCTION: &str = "instruction ";
+/// What the name of an [`UnknownCall`] begins with if it is an instruction that reads the processor's clock.
+pub const PROCESSOR_CLOCK: &str = "clock ";
 /// What the name of an [`UnknownCall`] begins with if it is a file that executions leave changed.
 pub const LEFT_FILE: &str = "file ";
 /// What the name of an [`UnknownCall`] begins with if it is state that calls of the C library may use at the same
 /// time, although the library does not protect it.
 pub const OVERLAPPING_USE: &str = "use of ";
+/// What the name of an [`UnknownCall`] begins with if it is a function that accesses memory in parts, which another
+/// thread may access between them.
+pub const CALL_IN_PARTS: &str = "parts of ";
 
 /// How many functions with unknown effects can be named.
 pub const UNKNOWN_CALLS: usize = 16;

@@ -114,6 +114,10 @@ fn effect(effect: &str) -> String {
         let condition = match condition.split_once('=') {
             Some((number, "0")) => format!("{} is 0 or null", argument(number)),
             Some((number, value)) => format!("{} is {value}", argument(number)),
+            None if condition.contains('^') => {
+                let (number, letter) = condition.split_once('^').expect("?N^LETTER");
+                format!("{} begins with `{letter}`", argument(number))
+            }
             None if condition.contains('!') => {
                 let (number, range) = condition.split_once('!').expect("?N!LOW-HIGH");
                 let range = match range.split_once('-') {
@@ -217,6 +221,10 @@ fn unconditional(effect: &str) -> String {
         Some(("path", of)) => {
             let (number, kind) = of.rsplit_once(':').expect("path:N:KIND");
             format!("{} the open file with the path of {}", access(kind), argument(number))
+        }
+        Some(("ends", of)) => {
+            let (number, kind) = of.rsplit_once(':').expect("ends:N:KIND");
+            format!("{} the pipe with the path of {}", access(kind), argument(number))
         }
         Some(("continued", kind)) => {
             format!("{} the string where the last call ended", access(kind))

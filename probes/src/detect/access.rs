@@ -14,7 +14,9 @@ use crate::detect::race;
 use crate::detect::shadow;
 
 use crate::detect::clocks::Clocks;
-use crate::detect::shadow::{ATOMIC, Head, MEANT, PROVEN, Shadow, Slot, USED, Viewer, WRITE};
+use crate::detect::shadow::{
+    ATOMIC, Head, IN_PARTS, MEANT, PROVEN, Shadow, Slot, USED, Viewer, WRITE,
+};
 use crate::detect::waiting::{PATIENCE, Waiting};
 use crate::memory::arena;
 use crate::state::world::world;
@@ -117,6 +119,8 @@ pub(crate) struct Access {
     pub(crate) proven: bool,
     /// The address behind the instruction.
     pub(crate) site: u64,
+    /// Whether the C library or the kernel makes it in parts, which are executed here as one step.
+    pub(crate) in_parts: bool,
 }
 
 /// Whether accesses can be monitored in this process.
@@ -227,6 +231,7 @@ pub(crate) fn synchronise(operation: Operation, object: u64, mutex: u64, succeed
             atomic: true,
             proven: true,
             site: world().task().site.get(),
+            in_parts: false,
         });
     }
     let (me, clocks) = (me(), &POINTS.clocks);
@@ -386,7 +391,8 @@ pub(crate) fn look(access: &Access) {
         | bit(access.writes, WRITE)
         | bit(access.atomic, ATOMIC)
         | bit(access.proven && POINTS.certain.get(), PROVEN)
-        | bit(race::is_meant(me, access.writes), MEANT);
+        | bit(race::is_meant(me, access.writes), MEANT)
+        | bit(access.in_parts, IN_PARTS);
     let mut at = access.address & !7;
     let mut may_be_freed = false;
     while at < end {

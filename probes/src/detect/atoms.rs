@@ -154,7 +154,7 @@ pub(crate) fn each_object(task: &Task, mut each: impl FnMut(Object)) {
     let object = task.object.get();
     match (task.operation.get(), task.size.get()) {
         // Those that other tasks also access.
-        (O::Ready | O::Transfer | O::Read | O::Await, _)
+        (O::Ready | O::Transfer | O::Read | O::Write | O::Await, _)
             if task.open_files.get().is_some() || task.operation.get() == O::Ready =>
         {
             let words = task.open_files.get().map_or(WordSet::NONE, |awaited| awaited.words);

@@ -6,7 +6,7 @@
 use crate::detect::access::{Access, peek};
 use crate::detect::clocks::TASKS;
 use crate::detect::learned_points;
-use crate::detect::shadow::{ATOMIC, MEANT, PROVEN, Slot, WRITE};
+use crate::detect::shadow::{ATOMIC, IN_PARTS, MEANT, PROVEN, Slot, WRITE};
 use crate::detect::table::Table;
 use crate::fiber::backtrace;
 use crate::fiber::switch;
@@ -337,6 +337,12 @@ extern "C" fn report(_: u64) -> u64 {
     let is_atomic = conflict.earlier.kind & conflict.later.kind & ATOMIC != 0;
     if upcalls::get().unordered_uses(conflict.word, is_atomic, conflict.later.site) {
         return 0;
+    }
+    // What the other access finds between two parts is not explored.
+    for slot in [&conflict.earlier, &conflict.later] {
+        if slot.kind & IN_PARTS != 0 {
+            upcalls::get().met_in_parts(slot.site);
+        }
     }
     let root = root();
     root.learned.borrow().find(conflict.earlier.site, canonical(conflict.word));

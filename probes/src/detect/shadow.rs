@@ -36,6 +36,8 @@ pub(crate) const ATOMIC: u8 = 4;
 pub(crate) const PROVEN: u8 = 8;
 /// [`Slot::kind`]: the program declared that it may race.
 pub(crate) const MEANT: u8 = 16;
+/// [`Slot::kind`]: the C library or the kernel makes it in parts, which are executed as one step.
+pub(crate) const IN_PARTS: u8 = 32;
 
 /// One access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -52,6 +52,10 @@ impl Upcalls for Runtime {
         binary::calls::unordered_uses(word, excluded, site)
     }
 
+    fn met_in_parts(&self, site: u64) {
+        binary::parts::met(site);
+    }
+
     fn state_left(&self) {
         pass::leave_trace();
     }

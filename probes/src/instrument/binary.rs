@@ -21,6 +21,7 @@ pub(crate) mod decode;
 mod effective_address;
 mod exports;
 mod extents;
+mod file_changes;
 pub(crate) mod hidden_state;
 pub(crate) mod hot_probes;
 pub(crate) mod image;
@@ -36,6 +37,7 @@ pub(crate) mod module;
 mod monitored;
 pub(crate) mod open_files;
 mod operand;
+pub(crate) mod parts;
 pub(crate) mod patch;
 mod paths;
 mod pipes;
@@ -301,6 +303,8 @@ pub(crate) fn prepare(observes: bool) -> bool {
             reads: false,
             writes: false,
             when: operand::When::Always,
+            parts: operand::Parts::One,
+            is_joined: false,
         };
         let mut operands = [nothing; OPERANDS];
         let count = site.operands.len().min(OPERANDS);

@@ -95,6 +95,7 @@ fn range(address: *const c_void, size: usize, writes: bool, site: u64) {
             atomic: false,
             proven: true,
             site,
+            in_parts: false,
         });
     }
 }
@@ -205,7 +206,15 @@ fn before(address: u64, size: usize, operation: Operation, order: Order, site: u
         return false;
     }
     let writes = operation != Operation::Read;
-    let access = Access { address, size: size as u64, writes, atomic: true, proven: true, site };
+    let access = Access {
+        address,
+        size: size as u64,
+        writes,
+        atomic: true,
+        proven: true,
+        site,
+        in_parts: false,
+    };
     let is_point = is_point(&access);
     if is_point {
         arrive(&access, operation);

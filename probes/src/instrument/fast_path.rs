@@ -153,5 +153,13 @@ extern "C-unwind" fn general<const SIZE: u64, const WRITES: bool>(address: u64, 
 }
 
 extern "C-unwind" fn visit_plain<const SIZE: u64, const WRITES: bool>(address: u64, site: u64) {
-    visit(Access { address, size: SIZE, writes: WRITES, atomic: false, proven: true, site });
+    visit(Access {
+        address,
+        size: SIZE,
+        writes: WRITES,
+        atomic: false,
+        proven: true,
+        site,
+        in_parts: false,
+    });
 }

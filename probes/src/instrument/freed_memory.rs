@@ -35,8 +35,15 @@ fn give_back(address: u64, size: u64, site: u64) {
         let start = at.max(page);
         at = (page + 4096).min(end);
         let proven = POINTS.certain.get();
-        let part =
-            Access { address: start, size: at - start, writes: true, atomic: false, proven, site };
+        let part = Access {
+            address: start,
+            size: at - start,
+            writes: true,
+            atomic: false,
+            proven,
+            site,
+            in_parts: false,
+        };
         // The C library may hold internal locks where it frees its own memory.
         if is_point(&part) && !learned_points::is_in_libc(site) {
             arrive(&part, Operation::Write);

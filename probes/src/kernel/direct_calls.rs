@@ -2,7 +2,7 @@
 //! system calls that the program makes itself, and for files that are mapped.
 
 use crate::detect::access::{Access, forget_written, is_in_company, peek, settle_write};
-use crate::instrument::binary::{self, calls, imports, libc_variables, open_files};
+use crate::instrument::binary::{self, calls, imports, libc_variables, open_files, parts};
 use crate::kernel::{pass, task_files};
 use crate::memory::shared_views;
 use crate::schedule::access_points::{stored, visit};
@@ -25,7 +25,15 @@ pub(crate) fn observe(number: i64, args: [u64; 6], site: u64) {
             // The kernel reads and writes a name as a whole.
             settle_write();
             let address = task.block.get();
-            visit(Access { address, size: 8, writes, atomic: true, proven: true, site });
+            visit(Access {
+                address,
+                size: 8,
+                writes,
+                atomic: true,
+                proven: true,
+                site,
+                in_parts: false,
+            });
         }
     }
     if let Some(what) = unexplored(number, args) {
@@ -69,7 +77,12 @@ pub(crate) fn observe(number: i64, args: [u64; 6], site: u64) {
 fn access(address: u64, size: u64, writes: bool, site: u64) {
     if size > 0 {
         settle_write();
-        visit(Access { address, size, writes, atomic: false, proven: true, site });
+        let is_word = size <= 8 && size.is_power_of_two() && address.is_multiple_of(size);
+        let in_parts = !is_word;
+        if in_parts {
+            parts::note(site, "syscall");
+        }
+        visit(Access { address, size, writes, atomic: false, proven: true, site, in_parts });
     }
 }
 

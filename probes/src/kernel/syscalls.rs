@@ -15,7 +15,7 @@ use crate::kernel::{
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
     nice, number_meant, own_process, own_processor, processors, scheduling, set_attributes,
-    set_nice, set_processors, task_meant, tell_nice,
+    set_nice, set_processors, set_timer_slack, task_meant, tell_nice,
 };
 use crate::primitives::{cancel, futex, thread};
 use crate::schedule;
@@ -181,6 +181,13 @@ fn answer_of(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_futex_waitv => futex::wait_vector(args, site),
         libc::SYS_prctl if args[0] as i32 == libc::PR_SET_NAME => thread::set_own_name(args[1]),
         libc::SYS_prctl if args[0] as i32 == libc::PR_GET_NAME => thread::get_own_name(args[1]),
+        libc::SYS_prctl if args[0] as i32 == libc::PR_SET_TIMERSLACK => set_timer_slack(args[1]),
+        libc::SYS_prctl
+            if args[0] as i32 == libc::PR_GET_TIMERSLACK
+                && world().task().timer_slack.get().1 != 0 =>
+        {
+            world().task().timer_slack.get().1 as i64
+        }
         libc::SYS_sched_yield => {
             point(Operation::Yield, 0, site, Gate::Open);
             0
@@ -393,12 +400,22 @@ fn answer_of(number: i64, args: [u64; 6], site: u64) -> i64 {
 /// The name of a call that cannot be passed to the kernel: it would start something that runs
 /// concurrently, block the one kernel thread, or disable system call dispatch.
 fn refused(number: i64, args: [u64; 6]) -> Option<&'static str> {
+    let has_others = || world().alive().nth(1).is_some();
     Some(match number {
         libc::SYS_prctl => match args[0] as i32 {
             libc::PR_SET_SECCOMP => "prctl(PR_SET_SECCOMP)",
             PR_SET_SYSCALL_USER_DISPATCH => "prctl(PR_SET_SYSCALL_USER_DISPATCH)",
+            option if sets_rights(option) && has_others() => "rights of one thread only (by prctl)",
             _ => return None,
         },
+        libc::SYS_capset if has_others() => "rights of one thread only (by capset)",
+        // -1 asks for the present one.
+        libc::SYS_setfsuid | libc::SYS_setfsgid if args[0] as i32 != -1 && has_others() => {
+            "a user or group of one thread only (by setfsuid or setfsgid)"
+        }
+        libc::SYS_personality if args[0] as i32 != -1 && has_others() => {
+            "a personality of one thread only (by personality)"
+        }
         libc::SYS_exit => "the exit system call of one thread",
         libc::SYS_ptrace => "ptrace",
         libc::SYS_seccomp => "seccomp",
@@ -416,6 +433,18 @@ fn refused(number: i64, args: [u64; 6]) -> Option<&'static str> {
         libc::SYS_arch_prctl => "arch_prctl",
         _ => return None,
     })
+}
+
+/// Whether `prctl` changes what the calling thread may do, and no other.
+fn sets_rights(option: i32) -> bool {
+    matches!(
+        option,
+        libc::PR_SET_KEEPCAPS
+            | libc::PR_SET_NO_NEW_PRIVS
+            | libc::PR_SET_SECUREBITS
+            | libc::PR_CAPBSET_DROP
+            | libc::PR_CAP_AMBIENT
+    )
 }
 
 /// `rt_sigprocmask`: each task's mask is stored with the task. The kernel's mask stays empty, since

@@ -118,6 +118,14 @@ pub(crate) fn nice(task: &Task) -> i8 {
     task.nice.get().unwrap_or_else(|| channel::header().nice.load(Relaxed) as i8)
 }
 
+/// `prctl` with `PR_SET_TIMERSLACK`: the value can only be read back. 0 stands for that at the task's creation.
+pub(crate) fn set_timer_slack(value: u64) -> i64 {
+    let slack = &world().task().timer_slack;
+    let (first, _) = slack.get();
+    slack.set((first, if value == 0 { first } else { value }));
+    0
+}
+
 /// Writes the nice value of a task into what `sched_getattr` wrote at this address.
 pub(crate) fn tell_nice(task: &Task, attributes: u64) {
     const OFFSET: u64 = 16;

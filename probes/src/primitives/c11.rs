@@ -70,8 +70,8 @@ interpose! {
 
     fn call_once(flag: *mut i32, function: u64) -> () {
         // The real function; its waits come back to the runtime as futex calls.
-        thread::once(flag, site(), || unsafe {
-            real!(call_once(flag, function) as fn(*mut i32, u64) -> ())
+        thread::once(flag, function, site(), |routine| unsafe {
+            real!(call_once(flag, routine) as fn(*mut i32, u64) -> ())
         });
     }
 

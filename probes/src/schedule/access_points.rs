@@ -63,9 +63,24 @@ pub(crate) fn look_at_files(words: WordSet, signals: bool, wait: u64, site: u64)
     compare(words, false, site);
 }
 
+/// The running task is about to change the state of these open files: one step.
+pub(crate) fn change_files(words: WordSet, site: u64) {
+    settle_write();
+    if let Some(first) = words.iter().map(|word| of_file(word, true, site)).find(is_point) {
+        let task = world().task();
+        task.open_files.set(Some(Awaited::look(words, false)));
+        task.limited_wait.set(0);
+        // The call continues, and may wait.
+        PROGRAM_CALL.keep_during(|| arrive_to_write(&first, Operation::Write, Gate::Open));
+        task.open_files.set(None);
+        done(&first);
+    }
+    compare(words, true, site);
+}
+
 /// The access to the word of an open file.
 fn of_file(address: u64, writes: bool, site: u64) -> Access {
-    Access { address, size: 8, writes, atomic: true, proven: true, site }
+    Access { address, size: 8, writes, atomic: true, proven: true, site, in_parts: false }
 }
 
 /// Compares the accesses of the step that has begun to the state of these open files, which it reads or changes,
@@ -116,7 +131,7 @@ pub(crate) fn loaded(address: u64, size: u64, site: u64) {
 fn visit_in_company(address: u64, size: u64, writes: bool, site: u64) {
     if is_in_company() {
         settle_write();
-        visit(Access { address, size, writes, atomic: true, proven: false, site });
+        visit(Access { address, size, writes, atomic: true, proven: false, site, in_parts: false });
     }
 }
 

@@ -241,6 +241,8 @@ pub(crate) struct Task {
     pub(crate) woken: Cell<bool>,
     /// The `pthread_once_t` whose routine it runs, or 0.
     pub(crate) once: Cell<u64>,
+    /// That routine, and the site of the call that runs it.
+    pub(crate) once_routine: Cell<(u64, u64)>,
     /// The number of the task's waits that ended as spurious wakeups.
     pub(crate) spurious: Cell<u32>,
     /// The number of the task's transfers that were short by choice.
@@ -329,6 +331,8 @@ pub(crate) struct Task {
     pub(crate) reads_clock: Cell<bool>,
     /// The nice value that the program gave it, if it did.
     pub(crate) nice: Cell<Option<i8>>,
+    /// Its timer slack at its creation and now, in nanoseconds; 0 for that of the process at its start.
+    pub(crate) timer_slack: Cell<(u64, u64)>,
     /// The scheduling policy and priority that it was given by a system call, or from its creator.
     pub(crate) scheduling: Cell<(i32, i32)>,
     /// Whether its attributes gave it those (`PTHREAD_EXPLICIT_SCHED`).
@@ -373,6 +377,7 @@ impl Task {
         several: Cell::new((0, 0)),
         woken_by: Cell::new(0),
         once: Cell::new(0),
+        once_routine: Cell::new((0, 0)),
         spurious: Cell::new(0),
         short_counts: Cell::new(0),
         held: Cell::new(0),
@@ -416,6 +421,7 @@ impl Task {
         served: Cell::new(0),
         call: Cell::new(-1),
         nice: Cell::new(None),
+        timer_slack: Cell::new((0, 0)),
         scheduling: Cell::new((libc::SCHED_OTHER, 0)),
         is_scheduled: Cell::new(false),
     };
@@ -503,6 +509,7 @@ impl Task {
             wait_order,
             woken,
             once,
+            once_routine,
             spurious,
             short_counts,
             held,
@@ -541,6 +548,7 @@ impl Task {
             waited,
             reads_clock,
             nice,
+            timer_slack,
             scheduling,
             is_scheduled,
             served,
@@ -577,6 +585,7 @@ impl Task {
         self.wait_order.set(wait_order.get());
         self.woken.set(woken.get());
         self.once.set(once.get());
+        self.once_routine.set(once_routine.get());
         self.spurious.set(spurious.get());
         self.short_counts.set(short_counts.get());
         self.held.set(held.get());
@@ -615,6 +624,7 @@ impl Task {
         self.waited.set(waited.get());
         self.reads_clock.set(reads_clock.get());
         self.nice.set(nice.get());
+        self.timer_slack.set(timer_slack.get());
         self.scheduling.set(scheduling.get());
         self.is_scheduled.set(is_scheduled.get());
         self.served.set(served.get());

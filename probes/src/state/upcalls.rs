@@ -25,6 +25,8 @@ pub(crate) trait Upcalls {
     /// Two tasks access a word unordered: whether it represents state of the C library that calls use. They are
     /// reported, by the code before `site`, unless the library protects both (`excluded`).
     fn unordered_uses(&self, word: u64, excluded: bool, site: u64) -> bool;
+    /// Another task accesses, unordered, memory that the call before `site` accesses in parts.
+    fn met_in_parts(&self, site: u64);
     /// The execution changed state that a memory reset does not restore, by no system call.
     fn state_left(&self);
     /// The running task was chosen for something else than its operation ([`Task::alerts`]). After
@@ -64,6 +66,7 @@ impl Upcalls for Unregistered {
     fn unordered_uses(&self, _: u64, _: bool, _: u64) -> bool {
         false
     }
+    fn met_in_parts(&self, _: u64) {}
     fn state_left(&self) {}
     fn task_alerted(&self, _: Operation, _: u64, _: u64, _: Gate) {}
     fn yields(&self) -> bool {

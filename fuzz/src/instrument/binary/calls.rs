@@ -29,6 +29,10 @@ impl<'a> Calls<'a> {
         None
     }
 
+    pub(super) fn clock(&self, _: &Image, _: &Instruction) -> u32 {
+        1
+    }
+
     pub(super) fn form(&self, _: &Image, _: &Instruction) -> u32 {
         1
     }

@@ -16,6 +16,7 @@ mod catalogue;
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/decode.rs"]
 mod decode;
+mod file_changes;
 mod image;
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/library_states.rs"]
@@ -25,6 +26,7 @@ mod lock_sites;
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/operand.rs"]
 mod operand;
+mod parts;
 #[path = "../../../../probes/src/instrument/binary/rust_library.rs"]
 mod rust_library;
 #[path = "../../../../probes/src/instrument/binary/vector_operand.rs"]

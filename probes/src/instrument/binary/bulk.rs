@@ -31,7 +31,7 @@ pub(crate) struct Caller {
 impl Caller {
     pub(super) fn access(self, address: u64, size: u64, writes: bool) -> Access {
         let Caller { site, is_compiled } = self;
-        Access { address, size, writes, atomic: false, proven: is_compiled, site }
+        Access { address, size, writes, atomic: false, proven: is_compiled, site, in_parts: false }
     }
 
     /// Whether any aligned word of a range is a scheduling point for this access.

@@ -86,6 +86,13 @@ impl<'a> Calls<'a> {
         number(instruction.ip(), &name, image.file_name())
     }
 
+    /// The number of a kind of instruction that reads the processor's clock; reported when one is reached.
+    pub(super) fn clock(&self, image: &Image, instruction: &Instruction) -> u32 {
+        let mnemonic = format!("{:?}", instruction.mnemonic()).to_lowercase();
+        let name = format!("{}{mnemonic}", traces::wire::PROCESSOR_CLOCK);
+        number(instruction.ip(), &name, image.file_name())
+    }
+
     /// A call of code that is in no table of functions: what it does is unknown.
     fn unlisted(&self, image: &Image, target: u64) -> Option<Call> {
         let next = self.functions.partition_point(|function| function.start <= target);

@@ -6,7 +6,8 @@
 //! scheduling points, dependences) follows for it as well.
 
 use crate::instrument::binary::library_states::{self, HEAP_NAME, Hidden};
-use crate::instrument::binary::operand::{Measure, NONE, Operand, When};
+use crate::instrument::binary::operand::{Measure, NONE, Operand, Parts, When};
+use crate::instrument::binary::{file_changes, parts};
 use crate::state::{library_words, open_words};
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -208,6 +209,8 @@ impl Catalogue {
             }
         }
         effects.operands.sort_by_key(|operand| operand.writes);
+        parts::determine(name, &mut effects.operands);
+        file_changes::join(&mut effects.operands);
         if !hidden.is_empty() && !library_states::is_safe(name) {
             hidden.push(library_states::end(&NOTHING));
             effects.operands.splice(..0, hidden);
@@ -246,7 +249,7 @@ impl Catalogue {
 
     fn operand(&self, access: &str, of: &str) -> Option<Operand> {
         let (kind, of) = match access {
-            "state" | "fd" | "slot" | "file" | "path" | "key" => {
+            "state" | "fd" | "slot" | "file" | "path" | "ends" | "key" => {
                 let (of, kind) = of.rsplit_once(':')?;
                 (kind, of)
             }
@@ -310,6 +313,7 @@ impl Catalogue {
                 of => (operand.base, operand.measure) = (argument(of)?, Measure::Stream),
             },
             "path" => (operand.base, operand.measure) = (argument(of)?, Measure::Path),
+            "ends" => (operand.base, operand.measure) = (argument(of)?, Measure::Ends),
             _ => {
                 let (base, length) = of.strip_suffix(']')?.split_once('[')?;
                 operand.pointed = base.starts_with('*');
@@ -344,13 +348,18 @@ const NOTHING: Operand = Operand {
     reads: false,
     writes: false,
     when: When::Always,
+    parts: Parts::One,
+    is_joined: false,
 };
 
-/// A condition on an argument: `0=5` a value, `3&16` bits, `0!5-7` no value in a range.
+/// A condition on an argument: `0=5` a value, `3&16` bits, `0!5-7` no value in a range, `1^w` the first letter of text.
 fn condition_of(condition: &str) -> Option<When> {
     if let Some((number, range)) = condition.split_once('!') {
         let (low, high) = range.split_once('-')?;
         return Some(When::Outside(argument(number)?, low.parse().ok()?, high.parse().ok()?));
+    }
+    if let Some((number, letter)) = condition.split_once('^') {
+        return Some(When::Begins(argument(number)?, *letter.as_bytes().first()?));
     }
     match condition.split_once('=') {
         Some((number, value)) => Some(When::Equal(argument(number)?, value.parse().ok()?)),

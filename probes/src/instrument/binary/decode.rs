@@ -12,7 +12,7 @@ use crate::instrument::binary::calls::Calls;
 use crate::instrument::binary::catalogue::{Catalogue, Lasting};
 use crate::instrument::binary::image::{Image, Instrumentation, Lands, Listed};
 use crate::instrument::binary::lock_sites::{self, Exchange, LockPart};
-use crate::instrument::binary::operand::{Measure, NONE, Operand, Search, Target, When};
+use crate::instrument::binary::operand::{Measure, NONE, Operand, Parts, Search, Target, When};
 use crate::instrument::binary::rust_library::{self, Known};
 use crate::instrument::binary::vector_operand::{self, displacement, general};
 use iced_x86::{
@@ -546,7 +546,8 @@ fn site(
         stack |= on_stack;
         operands.push(operand);
     }
-    if operands.is_empty() && !unknown && !matches!(target, Target::Register(_)) {
+    let is_clock = matches!(instruction.mnemonic(), Mnemonic::Rdtsc | Mnemonic::Rdtscp);
+    if operands.is_empty() && !unknown && !is_clock && !matches!(target, Target::Register(_)) {
         return None;
     }
     // A place in constant memory leads to the same function at all times, and is a linker's entry.
@@ -557,7 +558,11 @@ fn site(
     }
     // Where a call leads matters also where its operand is the task's own.
     stack &= target == Target::Fixed;
-    let unknown_call = if unknown { calls.form(image, instruction) } else { 0 };
+    let unknown_call = match (unknown, is_clock) {
+        (true, _) => calls.form(image, instruction),
+        (_, true) => calls.clock(image, instruction),
+        _ => 0,
+    };
     // An exchange with memory is atomic without a prefix.
     let atomic = instruction.has_lock_prefix() || instruction.mnemonic() == Mnemonic::Xchg;
     Some(Site {
@@ -689,6 +694,8 @@ fn special(instruction: &Instruction, memory: &UsedMemory) -> Option<Operand> {
         reads: true,
         writes,
         when: When::Always,
+        parts: Parts::One,
+        is_joined: false,
     })
 }
 
@@ -756,5 +763,7 @@ fn operand(
         reads,
         writes,
         when: When::Always,
+        parts: Parts::One,
+        is_joined: false,
     }))
 }

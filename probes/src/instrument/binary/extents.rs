@@ -94,10 +94,10 @@ pub(super) fn several(
             let (start, size) = open_words::all();
             each(start, size);
         }
-        Measure::Path => {
+        Measure::Path | Measure::Ends => {
             let path = register(operand.base);
             if path >= LOWEST {
-                open_files::each_at_path(path, each);
+                open_files::each_at_path(path, operand.measure == Measure::Ends, each);
             }
         }
         Measure::Slot(number) => open_files::may_share(register(number), each),
@@ -110,6 +110,7 @@ pub(super) fn several(
             atomic: excludes,
             proven: false,
             site: arguments.site,
+            in_parts: false,
         }),
         Measure::Unprotected { .. } => {}
         Measure::AllStreams => {

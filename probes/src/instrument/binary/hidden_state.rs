@@ -119,7 +119,15 @@ fn heap_used(function: &'static str, site: u64) {
     if is_awaited(site) && !is_in_libc(site) {
         settle_write();
         let proven = false;
-        visit(Access { address: moment(), size: 8, writes: true, atomic: true, proven, site });
+        visit(Access {
+            address: moment(),
+            size: 8,
+            writes: true,
+            atomic: true,
+            proven,
+            site,
+            in_parts: false,
+        });
     }
     task.library_call.set(outer);
     task.begins_call.set(begins_outer);

@@ -12,10 +12,12 @@ use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::calls::{self, Calls};
 use crate::instrument::binary::catalogue::Lasting;
 use crate::instrument::binary::extents::several;
+use crate::instrument::binary::file_changes;
 use crate::instrument::binary::hidden_state;
 use crate::instrument::binary::image::{Image, Instrumentation};
 use crate::instrument::binary::libc_variables;
 use crate::instrument::binary::operand::Operand;
+use crate::instrument::binary::parts::marked;
 use crate::instrument::binary::probe_hit::argument_extent;
 use crate::instrument::binary::variable_arguments::Arguments;
 use crate::instrument::fast_path::passes;
@@ -280,12 +282,20 @@ extern "C-unwind" fn heddle_observe_call(
             return 0;
         }
     }
-    let is_now = |operand: &&Operand| !is_later(operand) && !is_first(operand);
+    let is_now =
+        |operand: &&Operand| !is_later(operand) && !is_first(operand) && !operand.is_joined;
     for operand in operands.iter().filter(is_now) {
         touch(operand, &Arguments { general, stack, site });
     }
     for operand in operands.iter().filter(|operand| is_later(operand)) {
         announce(operand, &Arguments { general, stack, site });
+    }
+    let joined = operands.iter().filter(|operand| operand.is_joined);
+    if joined.clone().next().is_some() {
+        let arguments = Arguments { general, stack, site };
+        file_changes::change(joined, &arguments, |operand, address, size| {
+            access(operand, address, size, site);
+        });
     }
     hidden_state::begun();
     if result == Result::Nothing {
@@ -327,10 +337,12 @@ extern "C-unwind" fn heddle_observe_call(
     };
     for operand in operands.iter().filter(|operand| is_later(operand)) {
         let each = &mut |address, size: u64| {
-            let access = caller.access(address, size.min(written), true);
+            let access = marked(operand, caller.access(address, size.min(written), true));
             if access.size > 0 && is_point(&access) {
                 look(&access);
-            } else if access.size > 0 && !passes(access.address, access.size, true, site) {
+            } else if access.size > 0
+                && (access.in_parts || !passes(access.address, access.size, true, site))
+            {
                 visit(access);
             }
         };
@@ -381,9 +393,11 @@ fn access(operand: &Operand, address: u64, size: u64, site: u64) {
     let kinds = [(operand.reads, false), (operand.writes, true)];
     for writes in kinds.into_iter().filter(|(is, _)| *is).map(|(_, writes)| writes) {
         // State that the library and the kernel protect themselves is accessed as if by atomics.
-        let atomic = operand.is_library_state();
-        if size > 0 && (atomic || !passes(address, size, writes, site)) {
-            visit(Access { address, size, writes, atomic, proven: true, site });
+        let (atomic, proven) = (operand.is_library_state(), true);
+        let access = Access { address, size, writes, atomic, proven, site, in_parts: false };
+        let access = marked(operand, access);
+        if size > 0 && (atomic || access.in_parts || !passes(address, size, writes, site)) {
+            visit(access);
         }
     }
 }

@@ -64,6 +64,7 @@ pub(super) fn each(
             atomic: false,
             proven: false,
             site,
+            in_parts: false,
         };
         plain(&access);
         if operand.writes {

@@ -150,7 +150,15 @@ pub(crate) fn looks_again(descriptor: u64, len: u64, is_step: bool, site: u64) {
     if is_in_company() && !pipes::finds_all(number, at, len) {
         if is_step {
             settle_write();
-            visit(Access { address, size: 8, writes: true, atomic: true, proven: false, site });
+            visit(Access {
+                address,
+                size: 8,
+                writes: true,
+                atomic: true,
+                proven: false,
+                site,
+                in_parts: false,
+            });
         }
         pipes::look(number, at, len);
     }
@@ -186,6 +194,10 @@ pub(super) fn each_closed(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
         Some(State::Pipe { written, .. }) => each(written, 8),
         _ => each_file(descriptor, each),
     }
+}
+
+/// The descriptor is about to be closed.
+pub(super) fn closes(descriptor: u64) {
     let descriptor = descriptor as u32 as i32;
     if DUPLICATES.0.get() && identity(descriptor).is_none() {
         let rest = (descriptor + 1).max(STANDARD)..DESCRIPTORS as i32;
@@ -208,7 +220,15 @@ pub(crate) fn continues(descriptor: u64, site: u64) -> bool {
     };
     if is_in_company() {
         settle_write();
-        visit(Access { address, size: 8, writes: true, atomic: true, proven: false, site });
+        visit(Access {
+            address,
+            size: 8,
+            writes: true,
+            atomic: true,
+            proven: false,
+            site,
+            in_parts: false,
+        });
     }
     pipes::is_fine(number)
 }
@@ -229,7 +249,15 @@ fn use_descriptor(descriptor: u64, file: Option<State>, site: u64) {
     own(descriptor, file, &mut |address, size| {
         if is_in_company() {
             settle_write();
-            visit(Access { address, size, writes: false, atomic: true, proven: false, site });
+            visit(Access {
+                address,
+                size,
+                writes: false,
+                atomic: true,
+                proven: false,
+                site,
+                in_parts: false,
+            });
         }
     });
 }
@@ -337,7 +365,7 @@ pub(super) fn may_share(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
 }
 
 /// The words of the open file with this path; none if no descriptor leads to it.
-pub(super) fn each_at_path(path: u64, each: &mut dyn FnMut(u64, u64)) {
+pub(super) fn each_at_path(path: u64, is_pipe: bool, each: &mut dyn FnMut(u64, u64)) {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: the program is about to pass the same path to the kernel, which checks it, and the buffer has the
     // size of the structure.
@@ -352,6 +380,7 @@ pub(super) fn each_at_path(path: u64, each: &mut dyn FnMut(u64, u64)) {
             each(taken, 8);
             each(written, 8);
         }
+        _ if is_pipe => {}
         _ => each_file(descriptor as u64, each),
     }
 }

@@ -87,6 +87,8 @@ pub(super) enum Measure {
     Descriptors,
     /// The open file with the path at the operand.
     Path,
+    /// The same if it is a pipe.
+    Ends,
     /// The descriptor in this register, and all others that may lead to the same open file: what only calls about
     /// descriptors observe, also of captured output.
     Slot(u8),
@@ -146,6 +148,10 @@ pub(super) struct Operand {
     pub(super) writes: bool,
     /// Whether there is an access at all.
     pub(super) when: When,
+    /// How the function that is called makes the access.
+    pub(super) parts: Parts,
+    /// Whether its words of open files are objects of one step, with those of other such operands of the call.
+    pub(super) is_joined: bool,
 }
 
 impl Operand {
@@ -165,11 +171,23 @@ impl Operand {
                 | Measure::Key(_)
                 | Measure::Stream
                 | Measure::Path
+                | Measure::Ends
                 | Measure::Slot(_)
                 | Measure::Hidden { .. }
                 | Measure::HiddenKnown
         ) || self.base == NONE
     }
+}
+
+/// How a function makes an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parts {
+    /// As one.
+    One,
+    /// In aligned words of at most eight bytes.
+    Words(&'static str),
+    /// In parts that are not known. The function's name is that in the catalogue.
+    Unknown(&'static str),
 }
 
 /// A condition on an argument.
@@ -180,6 +198,8 @@ pub(super) enum When {
     Equal(u8, u32),
     /// It has one of these bits.
     Bits(u8, u32),
+    /// It points to text that begins with this byte.
+    Begins(u8, u8),
     /// It is below the first or above the second value.
     Outside(u8, u32, u32),
 }
@@ -192,6 +212,11 @@ impl When {
             When::Equal(number, 0) => general[usize::from(number)] == 0,
             When::Equal(number, value) => general[usize::from(number)] as u32 == value,
             When::Bits(number, bits) => general[usize::from(number)] as u32 & bits != 0,
+            When::Begins(number, byte) => {
+                let text = general[usize::from(number)];
+                // SAFETY: the program is about to pass the same text to a function that reads it.
+                text >= LOWEST && unsafe { *(text as *const u8) } == byte
+            }
             When::Outside(number, low, high) => {
                 !(low..=high).contains(&(general[usize::from(number)] as u32))
             }

@@ -7,11 +7,15 @@ use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::calls;
 use crate::instrument::binary::effective_address::{address, word_at};
 use crate::instrument::binary::extents::several;
+use crate::instrument::binary::file_changes;
 use crate::instrument::binary::hidden_state;
 use crate::instrument::binary::lanes;
 use crate::instrument::binary::lock_sites::{Exchange, LockPart};
 use crate::instrument::binary::monitored::{plain, update};
-use crate::instrument::binary::operand::{LOWEST, Measure, NONE, Operand, Search, Target, When};
+use crate::instrument::binary::operand::{
+    LOWEST, Measure, NONE, Operand, Parts, Search, Target, When,
+};
+use crate::instrument::binary::parts;
 use crate::instrument::binary::spin_reads;
 use crate::instrument::binary::stub::{
     BELOW, Registers, heddle_probe_back, heddle_probe_stub, heddle_return,
@@ -139,7 +143,7 @@ pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
             Measure::Hidden { .. } | Measure::HiddenKnown if hidden_state::is_unused() => continue,
             _ => return 0,
         };
-        if operand.pointed || operand.when != When::Always {
+        if operand.pointed || operand.when != When::Always || operand.parts != Parts::One {
             return 0;
         }
         if !goes_unnoticed(operand, (address(operand, &registers.general), size), probe.behind) {
@@ -282,7 +286,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     if let Some(done) = bulk::in_pieces(probe.bulk, caller, &mut registers.general, flags) {
         return continue_behind(&probe, registers, done);
     }
-    for operand in own.filter(|it| !is_first(it)) {
+    for operand in own.clone().filter(|it| !is_first(it) && !it.is_joined) {
         if let Measure::Lanes(lanes) = &operand.measure {
             // SAFETY: the stub's `xsave` stored all components there, and it restores them from there when
             // this call returns.
@@ -297,6 +301,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
             touch_all(&probe, operand, registers);
         }
     }
+    change_files(&probe, own, registers);
     let target = target_of(&probe, registers);
     if let Some(called) = target.and_then(|target| targets::effects(target, probe.behind)) {
         let is_first = comes_first(called.bulk);
@@ -306,9 +311,10 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
         if let Some(done) = bulk::in_pieces(called.bulk, caller, &mut registers.general, flags) {
             return continue_behind(&probe, registers, done);
         }
-        for operand in called.operands.iter().filter(|it| !is_first(it)) {
+        for operand in called.operands.iter().filter(|it| !is_first(it) && !it.is_joined) {
             touch_all(&probe, operand, registers);
         }
+        change_files(&probe, called.operands.iter(), registers);
     }
     task.probed.set(0);
     if probe.spin != 0 {
@@ -316,6 +322,20 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     }
     hidden_state::begun();
     probe.copy.get()
+}
+
+/// The last step of a call that changes which files are open.
+fn change_files<'a>(
+    probe: &Probe,
+    operands: impl Iterator<Item = &'a Operand> + Clone,
+    registers: &Registers,
+) {
+    let joined = operands.filter(|it| it.is_joined);
+    if joined.clone().next().is_some() {
+        file_changes::change(joined, &arguments(probe, registers), |operand, address, size| {
+            touch(probe, operand, address, size);
+        });
+    }
 }
 
 /// What is done here at an instruction of a lock of Rust's standard library: where the program continues.
@@ -482,6 +502,7 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         | Measure::Key(_)
         | Measure::Descriptors
         | Measure::Path
+        | Measure::Ends
         | Measure::Slot(_)
         | Measure::OwnName
         | Measure::TokenPosition
@@ -599,13 +620,10 @@ fn searched(
 }
 
 fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
-    let access = |writes| Access {
-        address,
-        size,
-        writes,
-        atomic: probe.atomic,
-        proven: false,
-        site: probe.behind,
+    let access = |writes| {
+        let (atomic, site) = (probe.atomic, probe.behind);
+        let access = Access { address, size, writes, atomic, proven: false, site, in_parts: false };
+        parts::marked(operand, access)
     };
     match (operand.reads, operand.writes) {
         (true, true) if probe.atomic => update(&access(true), probe.counts()),

@@ -1,7 +1,7 @@
 //! The memory operands of vector instructions that access one element for each lane: gathers, scatters, and
 //! instructions with a mask.
 
-use crate::instrument::binary::operand::{Lanes, Mask, Measure, NONE, Operand, When};
+use crate::instrument::binary::operand::{Lanes, Mask, Measure, NONE, Operand, Parts, When};
 use iced_x86::{Instruction, Mnemonic, OpAccess, Register, UsedMemory};
 
 /// The operand, if the instruction accesses one element for each lane.
@@ -25,6 +25,8 @@ pub(super) fn of(instruction: &Instruction, memory: &UsedMemory) -> Option<Opera
         reads: !writes,
         writes,
         when: When::Always,
+        parts: Parts::One,
+        is_joined: false,
     })
 }
 

@@ -11,7 +11,9 @@ use std::path::Path;
 use std::time::Duration;
 use traces::points::InstrumentationGap;
 use traces::report::{Bug, Report, Verdict};
-use traces::wire::{LEFT_FILE, OVERLAPPING_USE, Reset, UNKNOWN_INSTRUCTION};
+use traces::wire::{
+    CALL_IN_PARTS, LEFT_FILE, OVERLAPPING_USE, PROCESSOR_CLOCK, Reset, UNKNOWN_INSTRUCTION,
+};
 use traces::{Execution, Module, Site};
 
 /// Why a search that has no more executions to run does not cover every schedule. `refuted`: a random
@@ -211,10 +213,22 @@ fn unknown_call(name: &str, library: &str, place: Option<String>) -> String {
              what it reads and writes is not known"
         );
     }
+    if let Some(mnemonic) = name.strip_prefix(PROCESSOR_CLOCK) {
+        return format!(
+            "not explored: the values of the instruction `{mnemonic}` in {library}{from}: they are the \
+             processor's time and not the program's; read a clock with clock_gettime"
+        );
+    }
     if let Some(state) = name.strip_prefix(OVERLAPPING_USE) {
         return format!(
             "not explored: calls in several threads that use {state} at the same time{from}: {library} \
              does not protect it; hold a lock around these calls"
+        );
+    }
+    if let Some(function) = name.strip_prefix(CALL_IN_PARTS) {
+        return format!(
+            "not explored: the moments within a call of `{function}`{from}: a call is one step, and another \
+             thread accesses the same memory at the same time; hold a lock around both"
         );
     }
     if let Some(path) = name.strip_prefix(LEFT_FILE) {

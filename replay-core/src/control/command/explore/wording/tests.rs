@@ -235,6 +235,16 @@ fn calls_with_unknown_effects_are_named_with_their_place() {
          from queue.c:9: libfoo.so does not protect it; hold a lock around these calls"
     );
     assert_eq!(
+        line(&format!("{PROCESSOR_CLOCK}rdtsc")),
+        "not explored: the values of the instruction `rdtsc` in libfoo.so, from queue.c:9: they are \
+         the processor's time and not the program's; read a clock with clock_gettime"
+    );
+    assert_eq!(
+        line(&format!("{CALL_IN_PARTS}snprintf")),
+        "not explored: the moments within a call of `snprintf`, from queue.c:9: a call is one step, and \
+         another thread accesses the same memory at the same time; hold a lock around both"
+    );
+    assert_eq!(
         line(&format!("{LEFT_FILE}/tmp/a")),
         "not explored: executions without the files of earlier ones: the program leaves `/tmp/a` \
          changed, from queue.c:9; remove it at the end, or write in the working directory (--scratch)"

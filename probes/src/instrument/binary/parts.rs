@@ -1,0 +1,95 @@
+//! Accesses that a function makes in parts, and that are one step here.
+//!
+//! A `memcpy` or a `strcmp` is made in pieces ([`super::bulk`]). Other functions of the C library and system
+//! calls run at full speed: what another task does between two parts of their accesses is not explored. It
+//! matters where another task accesses the same memory unordered, so that is reported, by the function's name.
+
+use crate::detect::access::Access;
+use crate::instrument::binary::bulk_functions::Bulk;
+use crate::instrument::binary::calls::report_unexplored;
+use crate::instrument::binary::operand::{Measure, Operand, Parts};
+use std::cell::Cell;
+use traces::wire::CALL_IN_PARTS;
+
+/// The functions that were called at some sites, the last ones.
+struct Called([Cell<(u64, &'static str)>; CALLED]);
+const CALLED: usize = 1024;
+// SAFETY: the controlled process has one kernel thread, and the cells hand out no references.
+unsafe impl Sync for Called {}
+static CALLED_AT: Called = Called([const { Cell::new((0, "")) }; CALLED]);
+
+fn place(site: u64) -> &'static Cell<(u64, &'static str)> {
+    &CALLED_AT.0[(site ^ site >> 10) as usize % CALLED]
+}
+
+/// Determines which accesses of a function are made in parts.
+pub(super) fn determine(function: &'static str, operands: &mut [Operand]) {
+    if Bulk::of_function(function) != Bulk::None {
+        return;
+    }
+    let scalars = operands.iter().filter(|it| is_of_memory(it) && is_scalar(it)).count();
+    let is_copy = !operands.iter().any(is_of_text);
+    for operand in operands.iter_mut().filter(|it| is_of_memory(it)) {
+        operand.parts = match operand.measure {
+            _ if is_scalar(operand) && scalars < 2 => Parts::One,
+            Measure::Register(_) | Measure::Elements(_) if is_copy => Parts::Words(function),
+            _ => Parts::Unknown(function),
+        };
+    }
+}
+
+/// Whether the operand is memory that programs access themselves.
+fn is_of_memory(operand: &Operand) -> bool {
+    let is_variable = operand.measure == Measure::Element && operand.size > 8;
+    !operand.is_library_state() || is_variable || operand.measure == Measure::Environment
+}
+
+fn is_scalar(operand: &Operand) -> bool {
+    operand.measure == Measure::TokenPosition
+        || operand.measure == Measure::Element && operand.size <= 8 && !operand.pointed
+}
+
+/// Whether the function reads or makes text, byte after byte, or has a buffer.
+fn is_of_text(operand: &Operand) -> bool {
+    !matches!(
+        operand.measure,
+        Measure::Element
+            | Measure::Register(_)
+            | Measure::Elements(_)
+            | Measure::Descriptor(_)
+            | Measure::Taken { .. }
+            | Measure::Given { .. }
+            | Measure::Hidden { .. }
+            | Measure::HiddenKnown
+    )
+}
+
+/// The access to so many bytes at an operand, marked if the function makes it in parts.
+#[inline]
+pub(super) fn marked(operand: &Operand, access: Access) -> Access {
+    let is_word = access.size <= 8
+        && access.size.is_power_of_two()
+        && access.address.is_multiple_of(access.size);
+    match operand.parts {
+        Parts::One => access,
+        Parts::Words(_) if is_word => access,
+        Parts::Unknown(_) if access.size == 1 && operand.measure != Measure::Element => access,
+        Parts::Words(function) | Parts::Unknown(function) => {
+            note(access.site, function);
+            Access { in_parts: true, ..access }
+        }
+    }
+}
+
+/// The function is called before `site`, and accesses memory in parts.
+pub(crate) fn note(site: u64, function: &'static str) {
+    place(site).set((site, function));
+}
+
+/// Another task accesses, unordered, memory that the call before `site` accesses in parts.
+pub(crate) fn met(site: u64) {
+    let (known, function) = place(site).get();
+    // The place of a site may have been taken by another.
+    let function = if known == site { function } else { "a function" };
+    report_unexplored(&format!("{CALL_IN_PARTS}{function}"), "the C library", site);
+}
