@@ -122,5 +122,6 @@ fn random_numbers_are_the_same_in_every_process() {
     let run = || home.heddle(["run", "--", &path.to_string_lossy()]).stdout;
     let first = run();
     assert!(first.contains("AT_RANDOM") && first.contains("/tmp/heddle-"), "{first}");
+    assert!(first.contains("\nuuid "), "{first}");
     assert_eq!(first, run());
 }

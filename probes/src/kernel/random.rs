@@ -1,5 +1,6 @@
 //! Random bytes for the program: the same ones in every execution.
 
+use crate::kernel::descriptor_kind::own_path;
 use crate::memory::thread_block;
 use crate::state::world::{on_fiber, world};
 use crate::sys::interpose::interpose;
@@ -48,13 +49,70 @@ static SOURCES: Sources = Sources(Cell::new(false));
 /// The program begins, with the descriptors that it has already.
 pub(crate) fn prepare() {
     const DESCRIPTORS: u64 = 1024;
-    (0..DESCRIPTORS).for_each(opened);
+    (0..DESCRIPTORS).for_each(note_source);
 }
 
 /// The program opened a file by its path.
 pub(crate) fn opened(descriptor: u64) {
+    note_source(descriptor);
+    if is_identifier(descriptor) {
+        replace_identifier(descriptor);
+    }
+}
+
+fn note_source(descriptor: u64) {
     if !SOURCES.0.get() && refers_to_source(descriptor) {
         SOURCES.0.set(true);
+    }
+}
+
+/// Whether the descriptor is the file of the kernel that has another random identifier at each reading.
+fn is_identifier(descriptor: u64) -> bool {
+    const NAME: &[u8] = b"/proc/sys/kernel/random/uuid";
+    let about = status(descriptor);
+    // Files of the kernel have no size.
+    if about.st_mode & libc::S_IFMT != libc::S_IFREG || about.st_size != 0 {
+        return false;
+    }
+    let (path, mut name) = (own_path(b"/proc/self/fd/", descriptor), [0u8; NAME.len() + 1]);
+    // SAFETY: the path ends with a zero byte, and the kernel writes only to the local.
+    let len =
+        unsafe { raw::call!(libc::SYS_readlink, path.as_ptr(), name.as_mut_ptr(), name.len()) };
+    len == NAME.len() as i64 && &name[..NAME.len()] == NAME
+}
+
+/// Lets the descriptor lead to a file with an identifier that is the same in every run. (A second reading from
+/// the beginning finds the same one, unlike the kernel's.)
+fn replace_identifier(descriptor: u64) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    /// Version 4, variant 1: in which bytes which bits remain, and which are set.
+    const MARKS: [(usize, u8, u8); 2] = [(6, 0x0f, 0x40), (8, 0x3f, 0x80)];
+    let mut bytes = [0u8; 16];
+    fill(bytes.as_mut_ptr() as u64, bytes.len() as u64);
+    for (at, kept, set) in MARKS {
+        bytes[at] = bytes[at] & kept | set;
+    }
+    let (mut text, mut len) = ([b'\n'; 37], 0);
+    for (at, byte) in bytes.iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            text[len] = b'-';
+            len += 1;
+        }
+        text[len] = DIGITS[usize::from(byte >> 4)];
+        text[len + 1] = DIGITS[usize::from(byte & 15)];
+        len += 2;
+    }
+    // SAFETY: the kernel reads the name and the text, and `descriptor` is one that the program has just got.
+    unsafe {
+        let flags = raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFD);
+        let file = raw::call!(libc::SYS_memfd_create, c"uuid".as_ptr(), libc::MFD_CLOEXEC);
+        if file < 0 {
+            return;
+        }
+        raw::call!(libc::SYS_pwrite64, file, text.as_ptr(), text.len(), 0);
+        let flags = if flags & i64::from(libc::FD_CLOEXEC) != 0 { libc::O_CLOEXEC } else { 0 };
+        raw::call!(libc::SYS_dup3, file, descriptor, flags);
+        raw::call!(libc::SYS_close, file);
     }
 }
 
@@ -69,14 +127,19 @@ pub(crate) fn is_source(descriptor: u64) -> bool {
     SOURCES.0.get() && refers_to_source(descriptor)
 }
 
-fn refers_to_source(descriptor: u64) -> bool {
+/// What the kernel says of a descriptor; all zeros if there is none.
+fn status(descriptor: u64) -> libc::stat {
     let mut about = std::mem::MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: the kernel writes only to the local. If it writes nothing, all zeros are a valid
     // `stat`.
-    let about = unsafe {
+    unsafe {
         raw::call!(libc::SYS_fstat, descriptor, about.as_mut_ptr());
         about.assume_init()
-    };
+    }
+}
+
+fn refers_to_source(descriptor: u64) -> bool {
+    let about = status(descriptor);
     let sources = [libc::makedev(1, 8), libc::makedev(1, 9)];
     about.st_mode & libc::S_IFMT == libc::S_IFCHR && sources.contains(&about.st_rdev)
 }
