@@ -8,7 +8,7 @@ use crate::fiber::switch;
 use crate::instrument::binary::open_files;
 use crate::kernel::{changed_files, direct_transfers, exit, random};
 use crate::memory::thread_block;
-use crate::primitives::{cancel, thread};
+use crate::primitives::{cancel, spare_threads, thread};
 use crate::state::stacks;
 use crate::state::start;
 use crate::state::task::{Gate, Lifecycle};
@@ -228,7 +228,7 @@ fn prepare() -> Result<(), String> {
     world.stage.set(Stage::Manager);
     stacks::find_protection();
     thread::name_main();
-    thread::prepare_spares();
+    spare_threads::prepare();
     random::settle_start();
     Ok(())
 }

@@ -24,7 +24,7 @@ use crate::instrument::binary::hot_probes;
 use crate::kernel::{exit, pass, signal_descriptor, task_files, timer};
 use crate::memory::kernel_changes;
 use crate::memory::snapshot::{self, images};
-use crate::primitives::{mutex_ceiling, named_semaphore, thread, thread_keys};
+use crate::primitives::{mutex_ceiling, named_semaphore, spare_threads, thread_keys};
 use crate::schedule::program_predicates;
 use crate::schedule::{interrupt, scheduler, stall};
 use crate::state::end::End;
@@ -65,7 +65,7 @@ struct Checkpoint {
     image: images::Image,
     world: world::Saved,
     holders: holders::Saved,
-    spares: thread::Saved,
+    spares: spare_threads::Saved,
     keys: thread_keys::Saved,
     handlers: (u64, u64),
     named: u64,
@@ -340,7 +340,7 @@ impl Checkpoint {
             position,
             world: world.save(),
             holders,
-            spares: thread::save(),
+            spares: spare_threads::save(),
             keys: thread_keys::save(),
             handlers: exit::save(),
             named: named_semaphore::save(),
@@ -369,7 +369,7 @@ impl Checkpoint {
         task_files::clear();
         mutex_ceiling::clear();
         pending_signals::clear();
-        thread::restore(&self.spares);
+        spare_threads::restore(&self.spares);
         thread_keys::restore(&self.keys);
         exit::restore(self.handlers);
         named_semaphore::restore(self.named);

@@ -22,7 +22,7 @@ use crate::kernel::pass;
 use crate::kernel::system_v;
 use crate::kernel::{exit, signal_descriptor, task_files, timer};
 use crate::memory::{kernel_changes, snapshot};
-use crate::primitives::{mutex_ceiling, named_semaphore, thread, thread_keys};
+use crate::primitives::{mutex_ceiling, named_semaphore, spare_threads, thread_keys};
 use crate::state::end::End;
 use crate::state::locks::holders;
 use crate::state::pending_signals;
@@ -52,7 +52,7 @@ impl Begin {
     fn save() -> Begin {
         Begin {
             world: world().save(),
-            blocks: thread::spare_blocks(),
+            blocks: spare_threads::len(),
             keys: thread_keys::save(),
             handlers: exit::save(),
             named: named_semaphore::save(),
@@ -68,7 +68,7 @@ impl Begin {
         task_files::clear();
         mutex_ceiling::clear();
         pending_signals::clear();
-        thread::restore_spares(self.blocks);
+        spare_threads::restore_len(self.blocks);
         thread_keys::restore(&self.keys);
         exit::restore(self.handlers);
         named_semaphore::restore(self.named);

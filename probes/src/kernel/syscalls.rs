@@ -17,7 +17,7 @@ use crate::primitives::attributes::{
     nice, number_meant, own_process, own_processor, processors, scheduling, set_attributes,
     set_nice, set_processors, set_timer_slack, task_meant, tell_nice,
 };
-use crate::primitives::{cancel, futex, thread};
+use crate::primitives::{cancel, futex, spare_threads, thread};
 use crate::schedule;
 use crate::schedule::interrupt;
 use crate::schedule::scheduler::point;
@@ -367,7 +367,7 @@ fn answer_of(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_mmap if kernel_changes::is_too_much(number, args) => error(libc::ENOMEM),
         // Only the loader uses this flag, which has no effect otherwise.
         libc::SYS_mmap if args[3] as i32 & libc::MAP_DENYWRITE != 0 => {
-            thread::library_comes();
+            spare_threads::library_comes();
             pass(number, args)
         }
         // Only the loader makes a stack executable in this way, for a library that needs it.

@@ -2,7 +2,7 @@
 
 use crate::fiber::switch;
 use crate::kernel::{abort, exit, signal_calls, signal_delivery};
-use crate::primitives::{abandoned_locks, mutex, thread, thread_keys};
+use crate::primitives::{abandoned_locks, join, mutex, thread_keys};
 use crate::state::cancellation;
 use crate::state::task::Lifecycle;
 use crate::state::world::world;
@@ -60,7 +60,7 @@ fn end_task(result: u64) -> ! {
         exit::after_last_thread();
     }
     // Within the first instruction of the start routine, where users find it.
-    thread::clear_tid(task.start.get() + 1);
+    join::clear_tid(task.start.get() + 1);
     task.set_life(Lifecycle::Ended);
     world.died(number);
     // SAFETY: this runs on the task's fiber, and the slot for the stack pointer is its own. The

@@ -1,7 +1,7 @@
 //! C11 threads: the operations of POSIX threads under other names and with other return values.
 
-use crate::primitives::thread::{self, JoinWait};
-use crate::primitives::{condition, mutex, thread_unwind};
+use crate::primitives::join::{self, JoinWait};
+use crate::primitives::{condition, mutex, once, thread, thread_unwind};
 use crate::state::world::{on_fiber, world};
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
@@ -43,7 +43,7 @@ interpose! {
                 return real!(thrd_join(thread, result) as fn(u64, *mut c_int) -> c_int);
             }
             let mut value = 0u64;
-            let code = thread::join(thread, &raw mut value, JoinWait::Endless, site());
+            let code = join::join(thread, &raw mut value, JoinWait::Endless, site());
             // The start routine returns an `int`; the upper half of the register is undefined.
             if code == 0 && !result.is_null() {
                 result.write(value as c_int);
@@ -56,7 +56,7 @@ interpose! {
         if !on_fiber() {
             return unsafe { real!(thrd_detach(thread) as fn(u64) -> c_int) };
         }
-        answer(thread::detach(thread, site()))
+        answer(join::detach(thread, site()))
     }
 
     fn thrd_exit(result: c_int) -> () {
@@ -70,7 +70,7 @@ interpose! {
 
     fn call_once(flag: *mut i32, function: u64) -> () {
         // The real function; its waits come back to the runtime as futex calls.
-        thread::once(flag, function, site(), |routine| unsafe {
+        once::once(flag, function, site(), |routine| unsafe {
             real!(call_once(flag, routine) as fn(*mut i32, u64) -> ())
         });
     }

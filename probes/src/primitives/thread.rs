@@ -1,15 +1,12 @@
-//! Threads: create, join, detach, names, attributes.
+//! Threads: create, names, attributes.
 
 use crate::detect::access;
 use crate::fiber::switch;
-use crate::memory::thread_block;
 use crate::primitives::attributes;
-use crate::primitives::{cancel, futex, misuse};
-use crate::schedule::access_points;
+use crate::primitives::spare_threads;
 use crate::schedule::interrupt;
 use crate::schedule::scheduler::point;
 use crate::schedule::step_limit;
-use crate::state::cancellation;
 use crate::state::clock;
 use crate::state::outcome;
 use crate::state::root::root;
@@ -18,156 +15,12 @@ use crate::state::stacks;
 use crate::state::task::{Gate, Lifecycle, Task};
 use crate::state::upcalls;
 use crate::state::world::{MAX_TASKS, on_fiber, world};
-use crate::steps::record;
 use crate::sys::interpose::{interpose, site};
 use crate::sys::raw;
 use crate::sys::real::real;
 use crate::sys::stops;
-use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use traces::Operation;
-
-/// Control blocks allocated before the first execution, so that small programs need no allocation
-/// from the system.
-const SPARE: usize = 8;
-
-/// The size of a thread id in a control block, with the unused half of its word.
-const TID_SIZE: u64 = 8;
-
-struct Spares {
-    blocks: [Cell<u64>; SPARE],
-    len: Cell<usize>,
-    /// The blocks of threads that were reaped, freed when the spare ones run out. Executions with
-    /// few threads leave that to the reset.
-    used: [Cell<u64>; SPARE],
-    used_len: Cell<usize>,
-    /// The stack size if attributes name none; 0 if it must be asked for.
-    size: Cell<usize>,
-    /// The size of the guard that goes with it.
-    guard: Cell<usize>,
-    /// Whether the program ever set default attributes.
-    has_defaults: Cell<bool>,
-}
-// SAFETY: the fields are `Cell`s, which hand out no references, and the controlled process has one
-// kernel thread.
-unsafe impl Sync for Spares {}
-static SPARES: Spares = Spares {
-    blocks: [const { Cell::new(0) }; SPARE],
-    len: Cell::new(0),
-    used: [const { Cell::new(0) }; SPARE],
-    used_len: Cell::new(0),
-    size: Cell::new(0),
-    guard: Cell::new(0),
-    has_defaults: Cell::new(false),
-};
-
-/// Allocates the spare blocks and stacks.
-pub(crate) fn prepare_spares() {
-    for spare in &SPARES.blocks {
-        let Some(block) = thread_block::allocate(0) else { return };
-        spare.set(block);
-        SPARES.len.set(SPARES.len.get() + 1);
-    }
-    let (size, guard) = default_sizes();
-    stacks::prepare_alike(size, guard, SPARE);
-}
-
-/// The loader maps a library. It initialises thread-local variables that the library expects at a fixed
-/// place of each thread in all threads of the C library's list, to which tasks and spare blocks do not
-/// belong otherwise.
-pub(crate) fn library_comes() {
-    let world = world();
-    for number in 1..world.created.get() {
-        let task = &world.tasks[usize::from(number)];
-        if matches!(task.life(), Lifecycle::Alive | Lifecycle::Ended) && !task.is_timer.get() {
-            thread_block::link(task.block.get());
-        }
-    }
-    SPARES.blocks[..SPARES.len.get()].iter().for_each(|spare| thread_block::link(spare.get()));
-}
-
-/// The number of spare thread control blocks.
-pub(crate) fn spare_blocks() -> usize {
-    SPARES.len.get()
-}
-
-/// Makes the first `len` blocks spare again, after a reset restored their memory.
-pub(crate) fn restore_spares(len: usize) {
-    SPARES.len.set(len);
-    SPARES.used_len.set(0);
-    SPARES.size.set(0);
-}
-
-/// The spare blocks and sizes in the middle of an execution.
-pub(crate) struct Saved {
-    len: usize,
-    used: Vec<u64>,
-    size: usize,
-    guard: usize,
-}
-
-/// What is spare now.
-pub(crate) fn save() -> Saved {
-    let used = SPARES.used[..SPARES.used_len.get()].iter().map(Cell::get).collect();
-    Saved { len: SPARES.len.get(), used, size: SPARES.size.get(), guard: SPARES.guard.get() }
-}
-
-/// An execution continues where [`save`] returned `saved`.
-pub(crate) fn restore(saved: &Saved) {
-    SPARES.len.set(saved.len);
-    SPARES.used.iter().zip(&saved.used).for_each(|(block, &was)| block.set(was));
-    SPARES.used_len.set(saved.used.len());
-    SPARES.size.set(saved.size);
-    SPARES.guard.set(saved.guard);
-}
-
-fn free_block(block: u64) {
-    let used = SPARES.used_len.get();
-    if used < SPARE {
-        SPARES.used[used].set(block);
-        SPARES.used_len.set(used + 1);
-    } else {
-        thread_block::free(block);
-    }
-}
-
-/// The sizes of the stack and of its guard that a thread without attributes has.
-fn default_sizes() -> (usize, usize) {
-    let known = SPARES.size.get();
-    if known > 0 {
-        return (known, SPARES.guard.get());
-    }
-    let (mut size, mut guard) = (0usize, stacks::GUARD);
-    // SAFETY: the functions fill in, read and destroy one attribute object, a local of 64 bytes
-    // (the ABI's type has 56), and write the size to a local.
-    let mut attributes = [0u64; 8];
-    let attributes = attributes.as_mut_ptr().cast::<c_void>();
-    if real!(pthread_getattr_default_np(attributes) as fn(*mut c_void) -> c_int) == 0 {
-        real!(pthread_attr_getstacksize(attributes, &raw mut size)
-            as fn(*mut c_void, *mut usize) -> c_int);
-        real!(pthread_attr_getguardsize(attributes, &raw mut guard)
-            as fn(*mut c_void, *mut usize) -> c_int);
-        real!(pthread_attr_destroy(attributes) as fn(*mut c_void) -> c_int);
-    }
-    let size = if size == 0 { stacks::DEFAULT } else { size };
-    SPARES.size.set(size);
-    SPARES.guard.set(guard);
-    (size, guard)
-}
-
-fn take_block(tid: i32) -> Option<u64> {
-    let len = SPARES.len.get();
-    if len > 0 {
-        SPARES.len.set(len - 1);
-        let block = SPARES.blocks[len - 1].get();
-        thread_block::set_tid(block, tid);
-        return Some(block);
-    }
-    for used in &SPARES.used[..SPARES.used_len.replace(0)] {
-        thread_block::free(used.get());
-    }
-    thread_block::allocate(tid)
-}
 
 /// The stack that the attributes ask for.
 ///
@@ -175,7 +28,7 @@ fn take_block(tid: i32) -> Option<u64> {
 /// `attributes` is null or a valid `pthread_attr_t`.
 unsafe fn stack_for(attributes: *const c_void) -> Option<Stack> {
     if attributes.is_null() {
-        let (size, guard) = default_sizes();
+        let (size, guard) = spare_threads::default_sizes();
         return stacks::allocate(size, guard);
     }
     let (mut size, mut guard, mut address) = (0usize, 0usize, 0u64);
@@ -191,7 +44,7 @@ unsafe fn stack_for(attributes: *const c_void) -> Option<Stack> {
     }
     real!(pthread_attr_getstacksize(attributes, &raw mut size)
         as fn(*const c_void, *mut usize) -> c_int);
-    stacks::allocate(if size == 0 { default_sizes().0 } else { size }, guard)
+    stacks::allocate(if size == 0 { spare_threads::default_sizes().0 } else { size }, guard)
 }
 
 /// Properties that the attributes may set, and that otherwise come from the creating thread.
@@ -294,7 +147,7 @@ pub(crate) unsafe fn create(
         outcome::unsupported("more than 4096 threads in one execution", site);
     }
     reap_detached();
-    if !attributes.is_null() || !SPARES.has_defaults.get() {
+    if !attributes.is_null() || !spare_threads::has_defaults() {
         // SAFETY: what the program passed to `pthread_create`, which requires null or a valid object.
         return unsafe { create_by(thread, attributes, start, argument) };
     }
@@ -330,7 +183,7 @@ unsafe fn create_by(
     }
     // SAFETY: as above.
     let Some(stack) = (unsafe { stack_for(attributes) }) else { return libc::EAGAIN };
-    let Some(block) = take_block(world.tid(number)) else { return libc::EAGAIN };
+    let Some(block) = spare_threads::take_block(world.tid(number)) else { return libc::EAGAIN };
     let mut state = 0;
     // SAFETY: the attributes are valid as above, `thread` is the program's place for the id. The
     // stack and the control block were just allocated (or the program dedicated the stack to this
@@ -395,11 +248,11 @@ extern "C" fn second_task(_: u64) -> u64 {
 }
 
 /// Frees the stack and the control block of a task that has ended.
-fn reap(task: &Task) {
+pub(super) fn reap(task: &Task) {
     task.set_life(Lifecycle::Reaped);
     if task.stack.get().low != 0 && !std::ptr::eq(task, &raw const world().tasks[0]) {
         stacks::free(task.stack.get());
-        free_block(task.block.get());
+        spare_threads::free_block(task.block.get());
     }
 }
 
@@ -420,232 +273,6 @@ fn reap_detached() {
     }
 }
 
-/// How long a join waits.
-pub(crate) enum JoinWait {
-    Endless,
-    None,
-    Until(c_int, u64),
-}
-
-impl JoinWait {
-    /// Until the time at this address; without end for null, as in glibc.
-    fn until(clock: c_int, deadline: u64) -> JoinWait {
-        if deadline == 0 { JoinWait::Endless } else { JoinWait::Until(clock, deadline) }
-    }
-}
-
-/// Reports a join or detach of a thread that no longer exists.
-fn gone(thread: u64, what: &str, site: u64) {
-    let world = world();
-    let number = (0..world.created.get())
-        .rev()
-        .find(|&number| world.tasks[usize::from(number)].block.get() == thread);
-    match number {
-        Some(number) => {
-            let rule = format!("a thread that no longer exists is {what}");
-            let object = u64::from(number) + 1;
-            let joined = misuse::last("joined", object, |operation| operation == Operation::Join);
-            misuse::thread(rule, site, &[joined.or_else(|| detached(object))]);
-        }
-        None => misuse::thread(format!("the thread id that is {what} names no thread"), site, &[]),
-    }
-}
-
-/// The step that detached a task.
-fn detached(object: u64) -> Option<misuse::RelatedSite> {
-    misuse::last("detached", object, |operation| operation == Operation::Detach)
-        .or_else(|| misuse::last("created", object, |operation| operation == Operation::Create))
-}
-
-pub(crate) unsafe fn join(thread: u64, result: *mut u64, wait: JoinWait, site: u64) -> c_int {
-    let world = world();
-    let Some(number) = world.by_block(thread) else {
-        gone(thread, "joined", site);
-        return libc::ESRCH;
-    };
-    let me = world.current.get();
-    let task = &world.tasks[usize::from(number)];
-    let object = u64::from(number) + 1;
-    let only_tries = matches!(wait, JoinWait::None);
-    if task.detached.get() {
-        misuse::thread("a detached thread is joined", site, &[detached(object)]);
-        return libc::EINVAL;
-    }
-    if task.joiner.get() != 0 {
-        let other = &world.tasks[usize::from(task.joiner.get() - 1)];
-        let place = Some(("joined", other.site.get()));
-        misuse::thread("a thread is joined by two threads", site, &[place]);
-        return libc::EINVAL;
-    }
-    if number == me && !only_tries {
-        misuse::thread("a thread joins itself", site, &[]);
-        return libc::EDEADLK;
-    }
-    // A task that is cancelled while it waits for this one gives up its join.
-    if world.task().joiner.get() == number + 1 && !only_tries && !cancellation::is_due_for(task) {
-        let place = Some(("joined", task.site.get()));
-        misuse::thread("two threads join each other", site, &[place]);
-        return libc::EDEADLK;
-    }
-    let has_ended = || task.life() == Lifecycle::Ended;
-    match wait {
-        JoinWait::Endless => {
-            task.joiner.set(me + 1);
-            if !has_ended() {
-                world.suspect.set(me);
-            }
-            cancel::point(Operation::Join, object, site, Gate::Ended(u64::from(number)));
-            if cancellation::is_due() {
-                task.joiner.set(0);
-                cancel::act();
-            }
-        }
-        JoinWait::None => {
-            let ended = access::are_on() && find_ended(task, site);
-            let gate = if ended { Gate::Ended(u64::from(number)) } else { Gate::Open };
-            point(Operation::Join, object, site, gate);
-            if !ended && (access::are_on() || !has_ended()) {
-                record::value(libc::EBUSY as u64);
-                return libc::EBUSY;
-            }
-        }
-        JoinWait::Until(clock, deadline) => {
-            if !clock::is_waitable(clock)
-                || (!has_ended() && !clock::is_valid(deadline) && !clock::is_past(deadline))
-            {
-                return libc::EINVAL;
-            }
-            task.joiner.set(me + 1);
-            let gate = if access::are_on() {
-                if !wait_for_end(task, (clock, deadline), site) {
-                    task.joiner.set(0);
-                    cancel::act_if_due();
-                    return libc::ETIMEDOUT;
-                }
-                Gate::Ended(u64::from(number))
-            } else {
-                clock::limit(clock, deadline);
-                Gate::Open
-            };
-            cancel::point(Operation::Join, object, site, gate);
-            if cancellation::is_due() {
-                task.joiner.set(0);
-                cancel::act();
-            }
-            if !has_ended() {
-                task.joiner.set(0);
-                clock::reach(clock, deadline);
-                record::value(libc::ETIMEDOUT as u64);
-                return libc::ETIMEDOUT;
-            }
-        }
-    }
-    if !result.is_null() {
-        // SAFETY: the caller of `pthread_join` passes a valid pointer for the result.
-        unsafe { result.write(task.result.get()) };
-    }
-    access::joined(number);
-    reap(task);
-    0
-}
-
-/// Whether the task has ended. Where its end matters, looking is a step: a read of the thread id, which the
-/// kernel clears when the thread ends (set_tid_address(2)).
-fn find_ended(task: &Task, site: u64) -> bool {
-    let address = thread_block::tid_address(task.block.get());
-    access_points::loaded(address, TID_SIZE, site);
-    task.life() == Lifecycle::Ended
-}
-
-/// Waits until the task has ended, the time at `deadline` has come, or the running task is to be cancelled. As
-/// the C library does, it waits on the thread id as a futex, which the kernel wakes when it has cleared it.
-/// Whether the task has ended.
-fn wait_for_end(task: &Task, (clock, deadline): (c_int, u64), site: u64) -> bool {
-    let block = task.block.get();
-    let until = (clock, clock::since_start(clock, clock::nanoseconds(deadline)));
-    while !find_ended(task, site) {
-        let (address, tid) = (thread_block::tid_address(block), thread_block::tid(block));
-        if !futex::wait_until(address, tid as u32, until, site) || cancellation::is_due() {
-            return false;
-        }
-    }
-    true
-}
-
-/// The running task ends: the kernel clears its thread id, and wakes the tasks that wait for it. Nothing observes
-/// the end of a detached thread.
-pub(crate) fn clear_tid(site: u64) {
-    let task = world().task();
-    if !access::are_on() || task.detached.get() {
-        return;
-    }
-    let block = task.block.get();
-    let address = thread_block::tid_address(block);
-    access_points::stored(address, TID_SIZE, site);
-    thread_block::set_tid(block, 0);
-    futex::wake_all(address);
-}
-
-pub(crate) fn detach(thread: u64, site: u64) -> c_int {
-    let world = world();
-    let Some(number) = world.by_block(thread) else {
-        gone(thread, "detached", site);
-        return libc::ESRCH;
-    };
-    let object = u64::from(number) + 1;
-    let before = detached(object);
-    point(Operation::Detach, object, site, Gate::Open);
-    let task = &world.tasks[usize::from(number)];
-    if task.detached.replace(true) {
-        misuse::thread("a detached thread is detached again", site, &[before]);
-        record::value(libc::EINVAL as u64);
-        return libc::EINVAL;
-    }
-    0
-}
-
-/// Runs a `once` routine, with a scheduling point before it. `real` calls the C library with the routine that it
-/// is passed.
-///
-/// A `once` that is done already needs no point. Whether it is depends on the end of the routine, so that looking at
-/// the flag is a read, and the end a write.
-pub(crate) fn once<T>(flag: *mut i32, routine: u64, site: u64, real: impl FnOnce(u64) -> T) -> T {
-    const DONE: i32 = 2;
-    if !on_fiber() {
-        return real(routine);
-    }
-    access_points::loaded(flag as u64, FLAG_SIZE, site);
-    // SAFETY: the caller of `pthread_once` passes a valid flag; an invalid one faults here as it
-    // would in the C library.
-    if unsafe { *flag } == DONE {
-        let answer = real(routine);
-        access::acquire(flag as u64);
-        return answer;
-    }
-    point(Operation::Once, flag as u64, site, Gate::Open);
-    let task = world().task();
-    let outer = (task.once.replace(flag as u64), task.once_routine.replace((routine, site)));
-    let answer = real(run_once as *const () as u64);
-    task.once.set(outer.0);
-    task.once_routine.set(outer.1);
-    access::acquire(flag as u64);
-    access::release(flag as u64);
-    answer
-}
-
-/// The size of a `pthread_once_t`.
-const FLAG_SIZE: u64 = 4;
-
-/// Runs the routine of the innermost `once` of the running task, which is about to be done then.
-extern "C-unwind" fn run_once() {
-    let task = world().task();
-    let (flag, (routine, site)) = (task.once.get(), task.once_routine.get());
-    // SAFETY: the routine that the program passed to `pthread_once` or `call_once`, which takes no arguments.
-    let routine: extern "C-unwind" fn() = unsafe { std::mem::transmute(routine) };
-    routine();
-    access_points::stored(flag, FLAG_SIZE, site);
-}
-
 interpose! {
     fn pthread_create(thread: *mut u64, attributes: *const c_void, start: u64, argument: u64)
         -> c_int {
@@ -659,58 +286,6 @@ interpose! {
             }
             create(thread, attributes, start, argument, site())
         }
-    }
-
-    fn pthread_join(thread: u64, result: *mut u64) -> c_int {
-        unsafe {
-            if !on_fiber() {
-                return real!(pthread_join(thread, result) as fn(u64, *mut u64) -> c_int);
-            }
-            join(thread, result, JoinWait::Endless, site())
-        }
-    }
-
-    fn pthread_tryjoin_np(thread: u64, result: *mut u64) -> c_int {
-        unsafe {
-            if !on_fiber() {
-                return real!(pthread_tryjoin_np(thread, result) as fn(u64, *mut u64) -> c_int);
-            }
-            join(thread, result, JoinWait::None, site())
-        }
-    }
-
-    fn pthread_timedjoin_np(thread: u64, result: *mut u64, deadline: *const libc::timespec)
-        -> c_int {
-        unsafe {
-            if !on_fiber() {
-                return real!(pthread_timedjoin_np(thread, result, deadline)
-                    as fn(u64, *mut u64, *const libc::timespec) -> c_int);
-            }
-            join(thread, result, JoinWait::until(libc::CLOCK_REALTIME, deadline as u64), site())
-        }
-    }
-
-    fn pthread_clockjoin_np(thread: u64, result: *mut u64, clock: c_int,
-                            deadline: *const libc::timespec) -> c_int {
-        unsafe {
-            if !on_fiber() {
-                return real!(pthread_clockjoin_np(thread, result, clock, deadline)
-                    as fn(u64, *mut u64, c_int, *const libc::timespec) -> c_int);
-            }
-            if !clock::is_waitable(clock) {
-                return libc::EINVAL;
-            }
-            join(thread, result, JoinWait::until(clock, deadline as u64), site())
-        }
-    }
-
-    fn pthread_detach(thread: u64) -> c_int {
-        unsafe {
-            if !on_fiber() {
-                return real!(pthread_detach(thread) as fn(u64) -> c_int);
-            }
-        }
-        detach(thread, site())
     }
 
     fn pthread_setname_np(thread: u64, name: *const c_char) -> c_int {
@@ -786,16 +361,8 @@ interpose! {
         }
     }
 
-    fn pthread_once(flag: *mut i32, function: u64) -> c_int {
-        // The real function; its waits come back to the runtime as futex calls.
-        once(flag, function, site(), |routine| unsafe {
-            real!(pthread_once(flag, routine) as fn(*mut i32, u64) -> c_int)
-        })
-    }
-
     fn pthread_setattr_default_np(attributes: *const c_void) -> c_int {
-        SPARES.size.set(0);
-        SPARES.has_defaults.set(true);
+        spare_threads::defaults_changed();
         unsafe {
             real!(pthread_setattr_default_np(attributes) as fn(*const c_void) -> c_int)
         }
