@@ -47,6 +47,7 @@ pub(crate) mod private_list;
 pub(crate) mod probe_hit;
 mod rust_library;
 mod scan;
+mod site;
 mod sockets;
 mod spin_reads;
 mod strings;

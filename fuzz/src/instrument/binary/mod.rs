@@ -29,6 +29,9 @@ mod operand;
 mod parts;
 #[path = "../../../../probes/src/instrument/binary/rust_library.rs"]
 mod rust_library;
+#[allow(dead_code, reason = "the runtime uses the rest")]
+#[path = "../../../../probes/src/instrument/binary/site.rs"]
+mod site;
 #[path = "../../../../probes/src/instrument/binary/vector_operand.rs"]
 mod vector_operand;
 
