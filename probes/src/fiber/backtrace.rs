@@ -2,11 +2,35 @@
 
 use crate::sys::interpose::PROGRAM_CALL;
 use crate::sys::real::real;
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
 type Visit = extern "C-unwind" fn(*mut c_void, *mut c_void) -> c_int;
 const CONTINUE: c_int = 0;
 const NORMAL_STOP: c_int = 4;
+
+/// Whether the runtime walks the running task's stack.
+struct Walks(Cell<bool>);
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for Walks {}
+static WALKS: Walks = Walks(Cell::new(false));
+
+/// Whether the runtime walks the running task's stack: functions that the unwinder calls then are no calls of the
+/// program.
+pub(crate) fn is_running() -> bool {
+    WALKS.0.get()
+}
+
+/// Calls `visit` for each frame of the running task, until it returns something else than [`CONTINUE`].
+///
+/// # Safety
+/// `data` is what `visit` expects.
+unsafe fn walk_frames(visit: Visit, data: *mut c_void) {
+    let outer = WALKS.0.replace(true);
+    // SAFETY: the unwinder's function with its own types; the rest is the caller's promise.
+    real!(_Unwind_Backtrace(visit, data) as fn(Visit, *mut c_void) -> c_int);
+    WALKS.0.set(outer);
+}
 
 /// Makes the unwinder build its tables. It does so at its first use, with a once flag, and the
 /// program's steps must not depend on which task throws first.
@@ -14,8 +38,8 @@ pub(crate) fn wake() {
     extern "C-unwind" fn next_frame(_: *mut c_void, _: *mut c_void) -> c_int {
         CONTINUE
     }
-    // SAFETY: the unwinder's function with its own types; the callback only returns.
-    real!(_Unwind_Backtrace(next_frame, std::ptr::null_mut()) as fn(Visit, *mut c_void) -> c_int);
+    // SAFETY: the callback only returns.
+    unsafe { walk_frames(next_frame, std::ptr::null_mut()) };
 }
 
 /// The return addresses on the running task's stack, innermost first, without the runtime's own.
@@ -50,10 +74,8 @@ pub(crate) fn innermost(addresses: &mut [u64]) -> usize {
     }
     let mut walk = Walk { addresses, found: 0, own: crate::sys::own_image::text() };
     let to = (&raw mut walk).cast();
-    // SAFETY: the unwinder's function with its own types; `walk` outlives the call.
-    PROGRAM_CALL.keep_during(|| {
-        real!(_Unwind_Backtrace(visit, to) as fn(Visit, *mut c_void) -> c_int);
-    });
+    // SAFETY: the pointer is that of a `Walk`, which outlives the call.
+    PROGRAM_CALL.keep_during(|| unsafe { walk_frames(visit, to) });
     walk.found
 }
 
@@ -75,7 +97,7 @@ pub(crate) fn is_in_call(site: u64, stack: u64) -> bool {
         if walk.found || frame > walk.wanted.1 { NORMAL_STOP } else { CONTINUE }
     }
     let mut walk = Walk { wanted: (site, stack), found: false };
-    // SAFETY: the unwinder's function with its own types; `walk` outlives the call.
-    real!(_Unwind_Backtrace(visit, (&raw mut walk).cast()) as fn(Visit, *mut c_void) -> c_int);
+    // SAFETY: the pointer is that of a `Walk`, which outlives the call.
+    unsafe { walk_frames(visit, (&raw mut walk).cast()) };
     walk.found
 }

@@ -87,7 +87,8 @@ pub(crate) fn end(end: &End) {
     let is_cut_short = !matches!(end, End::Passed) && changed_files::are_restored();
     // A directory was created before what is in it.
     for one in changed.iter().rev() {
-        if !(is_cut_short && !one.existed && unlink(&one.path)) && !one.same {
+        let is_removed = is_cut_short && !one.existed && unlink(&one.path);
+        if !is_removed && !one.same {
             report(&one.path, one.site);
         }
     }

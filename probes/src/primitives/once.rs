@@ -1,6 +1,7 @@
 //! `pthread_once` and `call_once`.
 
 use crate::detect::access;
+use crate::fiber::backtrace;
 use crate::schedule::access_points;
 use crate::schedule::scheduler::point;
 use crate::state::task::Gate;
@@ -17,7 +18,7 @@ use traces::Operation;
 /// the flag is a read, and the end a write.
 pub(crate) fn once<T>(flag: *mut i32, routine: u64, site: u64, real: impl FnOnce(u64) -> T) -> T {
     const DONE: i32 = 2;
-    if !on_fiber() {
+    if !on_fiber() || backtrace::is_running() {
         return real(routine);
     }
     access_points::loaded(flag as u64, FLAG_SIZE, site);
