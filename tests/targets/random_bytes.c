@@ -45,10 +45,10 @@ int main(void)
         close(file);
     }
     char identifier[64] = { 0 };
-    int file = open("/proc/sys/kernel/random/uuid", O_RDONLY);
-    if (read(file, identifier, sizeof identifier) != 37 || read(file, identifier + 40, 9) != 0)
+    int uuid = open("/proc/sys/kernel/random/uuid", O_RDONLY);
+    if (read(uuid, identifier, sizeof identifier) != 37 || read(uuid, identifier + 40, 9) != 0)
         return 8;
-    close(file);
+    close(uuid);
     printf("uuid %s", identifier);
     FILE *stream = fopen("/dev/urandom", "rb");
     if (!stream || fread(bytes, sizeof bytes, 1, stream) != 1)
