@@ -111,7 +111,7 @@ pub fn is_undelayed(operation: Operation) -> bool {
 #[derive(Debug, Clone, Copy, Default)]
 struct Signals {
     /// The clock at which the first came that was not handled yet, if it is known.
-    came: Option<u64>,
+    first: Option<u64>,
     /// The clock of the task before it handled the first.
     before: Option<u64>,
 }
@@ -291,7 +291,7 @@ impl Clocks {
     fn enabled_since(&mut self, next: &PendingOperation) -> u64 {
         let ready = self.ready(next);
         match next.operation {
-            Operation::Handler => *self.signals(next.task).came.get_or_insert(ready),
+            Operation::Handler => *self.signals(next.task).first.get_or_insert(ready),
             _ => ready,
         }
     }
@@ -309,7 +309,7 @@ impl Clocks {
         let own = self.of(task).clock;
         if operation == Operation::Handler {
             let signals = self.signals(task);
-            *signals = Signals { came: None, before: signals.before.or(Some(own)) };
+            *signals = Signals { first: None, before: signals.before.or(Some(own)) };
         } else if let Some(signals) = self.signals.get_mut(task.index()) {
             *signals = Signals::default();
         }

@@ -459,13 +459,16 @@ fn a_failure_whose_recording_does_not_repeat_is_no_pass() {
     assert!(run.stdout.contains("failed once, and its recording did not repeat"), "{run:?}");
     // A search gives each execution its own copy of the working directory, but not of others.
     let outside = Home::new();
-    let source = source.replace("made-by", &format!("{}/made-by", outside.path().display()));
+    let removed = outside.path().join("removed-by-the-first-run");
+    let opens = "open(\"made-by-the-first-run\", O_CREAT | O_EXCL, 0600) >= 0";
+    let removes = format!("unlink(\"{}\") == 0", removed.display());
+    let source = source.replace(opens, &removes).replace("<fcntl.h>", "<unistd.h>");
     std::fs::write(home.path().join("once.c"), source).expect("a file");
     assert!(compiler.status().expect("gcc runs").success());
+    std::fs::write(&removed, "").expect("a file");
     let run = home.heddle(["explore", "--", "./once"]);
     assert!(run.stdout.contains("search incomplete: an execution failed and did not"), "{run:?}");
-    let made = outside.path().join("made-by-the-first-run");
-    std::fs::remove_file(made).expect("the program made it");
+    std::fs::write(&removed, "").expect("a file");
     let run = home.heddle(["explore", "--reset", "fork", "--junit", "search.xml", "--", "./once"]);
     assert!(run.stdout.contains("seen once, not confirmed"), "{run:?}");
     assert_eq!(run.status, 1, "{run:?}");

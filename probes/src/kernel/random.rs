@@ -127,7 +127,7 @@ pub(crate) fn is_source(descriptor: u64) -> bool {
     SOURCES.0.get() && refers_to_source(descriptor)
 }
 
-/// What the kernel says of a descriptor; all zeros if there is none.
+/// The status of a descriptor; all zeros if there is none.
 fn status(descriptor: u64) -> libc::stat {
     let mut about = std::mem::MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: the kernel writes only to the local. If it writes nothing, all zeros are a valid
