@@ -83,11 +83,13 @@ fn waits(trace: &Trace, wait: &WaitEdge, style: &Style) -> String {
             line.push_str(&format!(" for {what}"));
         }
         (Some(object), _) => {
-            let inferred = locks::inferred_locks(&trace.execution);
-            let index = wait.object.unwrap_or_default();
+            let is_inferred = || {
+                let index = wait.object.unwrap_or_default();
+                locks::inferred_locks(&trace.execution).contains(&index)
+            };
             // A word of memory that a task holds is a lock.
             let kind = match (object.kind, wait.holder) {
-                (ObjectKind::Memory, Some(_)) if inferred.contains(&index) => locks::INFERRED,
+                (ObjectKind::Memory, Some(_)) if is_inferred() => locks::INFERRED,
                 (ObjectKind::Memory, Some(_)) => "lock",
                 (kind, _) => kind.name(),
             };

@@ -123,6 +123,18 @@ pub(crate) struct Access {
     pub(crate) in_parts: bool,
 }
 
+impl Access {
+    /// An atomic access that the compiler did not instrument.
+    pub(crate) fn atomic(address: u64, size: u64, writes: bool, site: u64) -> Access {
+        Access { address, size, writes, atomic: true, proven: false, site, in_parts: false }
+    }
+
+    /// Whether it is to an aligned word, which is accessed as a whole.
+    pub(crate) fn is_of_word(&self) -> bool {
+        self.size <= 8 && self.size.is_power_of_two() && self.address.is_multiple_of(self.size)
+    }
+}
+
 /// Whether accesses can be monitored in this process.
 pub(crate) fn are_ready() -> bool {
     POINTS.ready.get()

@@ -59,6 +59,14 @@ pub(crate) fn describe(descriptor: u64, to: &mut [u8]) -> &[u8] {
     &to[..len.max(0) as usize]
 }
 
+/// What the kernel names as the descriptor's target.
+pub(crate) fn target_of(descriptor: u64, to: &mut [u8; 64]) -> &[u8] {
+    let path = own_path(b"/proc/self/fd/", descriptor);
+    // SAFETY: the path ends with a zero byte, and the kernel writes only to `to`.
+    let len = unsafe { raw::call!(libc::SYS_readlink, path.as_ptr(), to.as_mut_ptr(), to.len()) };
+    &to[..len.max(0) as usize]
+}
+
 /// The path of a descriptor's file in this directory of `/proc`, with a zero byte behind it. (Code on a
 /// fiber does not allocate.)
 pub(crate) fn own_path(directory: &[u8], descriptor: u64) -> [u8; 48] {

@@ -77,12 +77,9 @@ pub(crate) fn observe(number: i64, args: [u64; 6], site: u64) {
 fn access(address: u64, size: u64, writes: bool, site: u64) {
     if size > 0 {
         settle_write();
-        let is_word = size <= 8 && size.is_power_of_two() && address.is_multiple_of(size);
-        let in_parts = !is_word;
-        if in_parts {
-            parts::note(site, "syscall");
-        }
-        visit(Access { address, size, writes, atomic: false, proven: true, site, in_parts });
+        let (atomic, proven) = (false, true);
+        let access = Access { address, size, writes, atomic, proven, site, in_parts: false };
+        visit(parts::of_system_call(access));
     }
 }
 

@@ -2,7 +2,7 @@
 //! task can run waits forever.
 
 use crate::kernel::children;
-use crate::kernel::descriptor_kind::{Kind, describe, inode, kind, option, own_path};
+use crate::kernel::descriptor_kind::{Kind, describe, inode, kind, option, target_of};
 use crate::kernel::own_names;
 use crate::state::start;
 use crate::sys::raw;
@@ -26,14 +26,6 @@ pub(crate) fn is_private(descriptor: u64) -> bool {
         b"anon_inode:[eventpoll]" => watches_private(descriptor),
         _ => own_names::is_private(descriptor),
     }
-}
-
-/// What the kernel names as the descriptor's target.
-fn target_of(descriptor: u64, to: &mut [u8; 64]) -> &[u8] {
-    let path = own_path(b"/proc/self/fd/", descriptor);
-    // SAFETY: the path ends with a zero byte, and the kernel writes only to `to`.
-    let len = unsafe { raw::call!(libc::SYS_readlink, path.as_ptr(), to.as_mut_ptr(), to.len()) };
-    &to[..len.max(0) as usize]
 }
 
 /// Whether it is an epoll descriptor, which is ready when one of those that it watches is.

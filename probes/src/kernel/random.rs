@@ -1,6 +1,6 @@
 //! Random bytes for the program: the same ones in every execution.
 
-use crate::kernel::descriptor_kind::own_path;
+use crate::kernel::descriptor_kind::target_of;
 use crate::memory::thread_block;
 use crate::state::world::{on_fiber, world};
 use crate::sys::interpose::interpose;
@@ -74,11 +74,7 @@ fn is_identifier(descriptor: u64) -> bool {
     if about.st_mode & libc::S_IFMT != libc::S_IFREG || about.st_size != 0 {
         return false;
     }
-    let (path, mut name) = (own_path(b"/proc/self/fd/", descriptor), [0u8; NAME.len() + 1]);
-    // SAFETY: the path ends with a zero byte, and the kernel writes only to the local.
-    let len =
-        unsafe { raw::call!(libc::SYS_readlink, path.as_ptr(), name.as_mut_ptr(), name.len()) };
-    len == NAME.len() as i64 && &name[..NAME.len()] == NAME
+    target_of(descriptor, &mut [0; 64]) == NAME
 }
 
 /// Lets the descriptor lead to a file with an identifier that is the same in every run. (A second reading from

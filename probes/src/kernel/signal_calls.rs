@@ -33,15 +33,7 @@ pub(crate) fn visit_action(signal: i32, writes: bool, site: u64) {
     let Some(word) = ACTION_WORDS.get(signal as usize) else { return };
     if is_in_company() {
         let address = &raw const *word as u64;
-        visit(Access {
-            address,
-            size: 8,
-            writes,
-            atomic: true,
-            proven: false,
-            site,
-            in_parts: false,
-        });
+        visit(Access::atomic(address, 8, writes, site));
     }
 }
 
@@ -61,15 +53,7 @@ pub(crate) fn expect_handler(number: u16, signal: i32) {
 pub(crate) fn last_moment(site: u64) {
     if is_in_company() {
         let address = &raw const MOMENTS[usize::from(world().current.get())] as u64;
-        visit(Access {
-            address,
-            size: 8,
-            writes: true,
-            atomic: true,
-            proven: false,
-            site,
-            in_parts: false,
-        });
+        visit(Access::atomic(address, 8, true, site));
     }
 }
 

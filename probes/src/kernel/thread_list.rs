@@ -1,5 +1,6 @@
 //! The directory `/proc/self/task`, which lists the threads of the process: here its tasks.
 
+use crate::kernel::descriptor_kind::target_of;
 use crate::kernel::pass::pass;
 use crate::kernel::task_files;
 use crate::primitives::attributes::{number_meant, own_process};
@@ -12,15 +13,9 @@ const ENTRY: usize = 19;
 
 /// Whether a descriptor is of that directory.
 pub(crate) fn is_one(descriptor: u64) -> bool {
-    let mut link = [0u8; 64];
-    let path = format!("/proc/self/fd/{}\0", descriptor as u32);
-    // SAFETY: the path is a C string, and the kernel writes at most the length of the buffer.
-    let (len, own) = unsafe {
-        let len = raw::call!(libc::SYS_readlink, path.as_ptr(), link.as_mut_ptr(), link.len());
-        (len, raw::call!(libc::SYS_getpid))
-    };
-    let expected = format!("/proc/{own}/task");
-    usize::try_from(len).is_ok_and(|len| link.get(..len) == Some(expected.as_bytes()))
+    // SAFETY: `getpid` takes no arguments and touches no memory.
+    let own = unsafe { raw::call!(libc::SYS_getpid) };
+    target_of(u64::from(descriptor as u32), &mut [0; 64]) == format!("/proc/{own}/task").as_bytes()
 }
 
 /// The arguments of a call, with a path below a task's directory in `/proc` replaced by that of the one

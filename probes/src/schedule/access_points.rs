@@ -127,11 +127,11 @@ pub(crate) fn loaded(address: u64, size: u64, site: u64) {
     PROGRAM_CALL.keep_during(|| visit_in_company(address, size, false, site));
 }
 
-/// Visits an atomic access of a library, if another task may observe it.
-fn visit_in_company(address: u64, size: u64, writes: bool, site: u64) {
+/// Visits an atomic access of a library, or to a word of state, if another task may observe it.
+pub(crate) fn visit_in_company(address: u64, size: u64, writes: bool, site: u64) {
     if is_in_company() {
         settle_write();
-        visit(Access { address, size, writes, atomic: true, proven: false, site, in_parts: false });
+        visit(Access::atomic(address, size, writes, site));
     }
 }
 

@@ -291,12 +291,10 @@ extern "C-unwind" fn heddle_observe_call(
         announce(operand, &Arguments { general, stack, site });
     }
     let joined = operands.iter().filter(|operand| operand.is_joined);
-    if joined.clone().next().is_some() {
-        let arguments = Arguments { general, stack, site };
-        file_changes::change(joined, &arguments, |operand, address, size| {
-            access(operand, address, size, site);
-        });
-    }
+    let arguments = Arguments { general, stack, site };
+    file_changes::change(joined, &arguments, |operand, address, size| {
+        access(operand, address, size, site);
+    });
     hidden_state::begun();
     if result == Result::Nothing {
         return target;

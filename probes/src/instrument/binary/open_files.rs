@@ -5,11 +5,11 @@
 //! ([`known_files`]). [`pipes`] have two words. Closing a descriptor is an access to that word as well, since
 //! afterwards it may lead to another file.
 
-use crate::detect::access::{Access, is_in_company, settle_write};
+use crate::detect::access::is_in_company;
 use crate::instrument::binary::known_files::{self, File};
 use crate::instrument::binary::pipes;
 use crate::instrument::binary::sockets;
-use crate::schedule::access_points::{transfer_at_once, visit};
+use crate::schedule::access_points::{transfer_at_once, visit_in_company};
 use crate::state::open_words::{self, DESCRIPTORS, PIPES, WordSet};
 use crate::state::task::ExternalWait;
 use crate::state::world::world;
@@ -149,16 +149,7 @@ pub(crate) fn looks_again(descriptor: u64, len: u64, is_step: bool, site: u64) {
     let at = descriptor as u32 as i32;
     if is_in_company() && !pipes::finds_all(number, at, len) {
         if is_step {
-            settle_write();
-            visit(Access {
-                address,
-                size: 8,
-                writes: true,
-                atomic: true,
-                proven: false,
-                site,
-                in_parts: false,
-            });
+            visit_in_company(address, 8, true, site);
         }
         pipes::look(number, at, len);
     }
@@ -218,18 +209,7 @@ pub(crate) fn continues(descriptor: u64, site: u64) -> bool {
     let Some(State::Pipe { number, written: address, .. }) = state(descriptor) else {
         return false;
     };
-    if is_in_company() {
-        settle_write();
-        visit(Access {
-            address,
-            size: 8,
-            writes: true,
-            atomic: true,
-            proven: false,
-            site,
-            in_parts: false,
-        });
-    }
+    visit_in_company(address, 8, true, site);
     pipes::is_fine(number)
 }
 
@@ -246,20 +226,7 @@ fn own(descriptor: u64, file: Option<State>, each: &mut dyn FnMut(u64, u64)) {
 /// A call uses a descriptor, which it does not change: it depends on what else that may lead to, but not on other
 /// calls that use it.
 fn use_descriptor(descriptor: u64, file: Option<State>, site: u64) {
-    own(descriptor, file, &mut |address, size| {
-        if is_in_company() {
-            settle_write();
-            visit(Access {
-                address,
-                size,
-                writes: false,
-                atomic: true,
-                proven: false,
-                site,
-                in_parts: false,
-            });
-        }
-    });
+    own(descriptor, file, &mut |address, size| visit_in_company(address, size, false, site));
 }
 
 /// Whether a call on the descriptor waits.

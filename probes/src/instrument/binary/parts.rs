@@ -67,23 +67,23 @@ fn is_of_text(operand: &Operand) -> bool {
 /// The access to so many bytes at an operand, marked if the function makes it in parts.
 #[inline]
 pub(super) fn marked(operand: &Operand, access: Access) -> Access {
-    let is_word = access.size <= 8
-        && access.size.is_power_of_two()
-        && access.address.is_multiple_of(access.size);
     match operand.parts {
         Parts::One => access,
-        Parts::Words(_) if is_word => access,
+        Parts::Words(_) if access.is_of_word() => access,
         Parts::Unknown(_) if access.size == 1 && operand.measure != Measure::Element => access,
-        Parts::Words(function) | Parts::Unknown(function) => {
-            note(access.site, function);
-            Access { in_parts: true, ..access }
-        }
+        Parts::Words(function) | Parts::Unknown(function) => in_parts(access, function),
     }
 }
 
-/// The function is called before `site`, and accesses memory in parts.
-pub(crate) fn note(site: u64, function: &'static str) {
-    place(site).set((site, function));
+/// The access of a system call, marked unless it is to one word.
+pub(crate) fn of_system_call(access: Access) -> Access {
+    if access.is_of_word() { access } else { in_parts(access, "syscall") }
+}
+
+/// The access, which the function that is called before its site makes in parts.
+fn in_parts(access: Access, function: &'static str) -> Access {
+    place(access.site).set((access.site, function));
+    Access { in_parts: true, ..access }
 }
 
 /// Another task accesses, unordered, memory that the call before `site` accesses in parts.

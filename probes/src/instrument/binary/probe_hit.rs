@@ -331,11 +331,9 @@ fn change_files<'a>(
     registers: &Registers,
 ) {
     let joined = operands.filter(|it| it.is_joined);
-    if joined.clone().next().is_some() {
-        file_changes::change(joined, &arguments(probe, registers), |operand, address, size| {
-            touch(probe, operand, address, size);
-        });
-    }
+    file_changes::change(joined, &arguments(probe, registers), |operand, address, size| {
+        touch(probe, operand, address, size);
+    });
 }
 
 /// What is done here at an instruction of a lock of Rust's standard library: where the program continues.

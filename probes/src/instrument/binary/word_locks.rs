@@ -112,7 +112,7 @@ pub(super) fn wait(site: u64, general: &[u64; 16]) {
 }
 
 fn access(address: u64, site: u64) -> Access {
-    Access { address, size: SIZE, writes: true, atomic: true, proven: false, site, in_parts: false }
+    Access::atomic(address, SIZE, true, site)
 }
 
 /// Parks until the mutex is free. The caller then writes to its word.
