@@ -296,16 +296,20 @@ impl Drop for Worker<'_> {
 /// Detects a task that runs without reaching a scheduling point.
 ///
 /// It measures the processor time of the process, so that a busy machine causes no false alarm.
-/// Only if the process uses none (a call that never returns) does it measure wall time. A task
-/// whose memory keeps growing does not count as spinning: it ends at the latest when memory runs
-/// out.
+/// Only while the process sleeps (a call that never returns) does it measure wall time, from check to
+/// check: a machine that was suspended causes no false alarm either. A process that is ready to run, is
+/// stopped or waits for a disk is the machine's or the user's doing, and counts after a very long time
+/// only. A task whose memory keeps growing does not count as spinning: it ends at the latest when memory
+/// runs out.
 struct Watchdog {
     spin_after: Duration,
     last: (u64, u64, i32),
     cpu: Duration,
     /// The largest memory size seen since the last progress.
     most: u64,
-    since: Instant,
+    /// How long the process slept without progress, and how long it was in another state.
+    slept: Duration,
+    stalled: Duration,
     warned: bool,
     /// When it was checked last.
     checked: Option<Instant>,
@@ -318,7 +322,8 @@ impl Watchdog {
             last: (0, 0, 0),
             cpu: Duration::ZERO,
             most: 0,
-            since: Instant::now(),
+            slept: Duration::ZERO,
+            stalled: Duration::ZERO,
             warned: false,
             checked: None,
         }
@@ -335,7 +340,8 @@ impl Watchdog {
     }
 
     fn check(&mut self, channel: &Channel, pid: Option<i32>) {
-        self.checked = Some(Instant::now());
+        let before = self.checked.replace(Instant::now());
+        let passed = before.map_or(Duration::ZERO, |before| before.elapsed()).min(2 * self.tick());
         let header = channel.header();
         let pid = pid.unwrap_or_default();
         let now = (header.executions.load(Relaxed), header.heartbeat.load(Relaxed), pid);
@@ -345,35 +351,29 @@ impl Watchdog {
             self.begin(stat(pid).unwrap_or_default());
             return;
         }
-        let silent = self.since.elapsed();
         let limit = match header.interrupted.load(Relaxed) {
             0 => self.spin_after,
             _ => self.spin_after / HASTE,
         };
-        if silent < limit {
-            return;
-        }
         let stat = stat(pid).unwrap_or_default();
-        match self.judge(silent, limit, &stat) {
+        *(if stat.sleeps { &mut self.slept } else { &mut self.stalled }) += passed;
+        match self.judge(limit, &stat) {
             Verdict::Works => self.begin(stat),
             Verdict::Unknown => {}
             Verdict::Spins => self.stop_spinning(channel, pid),
         }
     }
 
-    /// Judges a process that made no progress for this long.
-    fn judge(&self, silent: Duration, limit: Duration, stat: &Stat) -> Verdict {
-        if !self.warned && stat.memory > self.most + GROWTH {
-            return Verdict::Works;
-        }
+    /// Judges a process that made no progress since [`Watchdog::begin`].
+    fn judge(&self, limit: Duration, stat: &Stat) -> Verdict {
         let limit = if self.warned { self.spin_after * 2 } else { limit };
         let used = stat.cpu.saturating_sub(self.cpu);
         // A call that sleeps in the kernel is not slow, but waits.
-        let times = if stat.sleeps { 2 } else { 10 };
-        if used < limit && silent < limit * times {
+        if used < limit && self.slept < limit * 2 && self.stalled < limit * STALLED {
             return Verdict::Unknown;
         }
-        Verdict::Spins
+        let grows = !self.warned && stat.memory > self.most + GROWTH;
+        if grows { Verdict::Works } else { Verdict::Spins }
     }
 
     fn stop_spinning(&mut self, channel: &Channel, pid: i32) {
@@ -387,7 +387,8 @@ impl Watchdog {
 
     /// The process made progress: measure from now on.
     fn begin(&mut self, stat: Stat) {
-        self.since = Instant::now();
+        self.slept = Duration::ZERO;
+        self.stalled = Duration::ZERO;
         self.cpu = stat.cpu;
         self.most = stat.memory;
     }
@@ -404,6 +405,9 @@ enum Verdict {
 /// Where a task was interrupted once, further ones are after this fraction of the time: the same loop
 /// may be in every execution.
 const HASTE: u32 = 20;
+
+/// A process that does not sleep, and does not get to run either, counts after so many times the limit.
+const STALLED: u32 = 100;
 
 /// Growth of memory that counts as progress.
 const GROWTH: u64 = 1 << 20;
@@ -442,23 +446,29 @@ mod tests {
     #[test]
     fn a_task_with_growing_memory_does_not_spin() {
         let second = Duration::from_secs(1);
-        let watchdog = Watchdog { cpu: second * 5, most: 7 << 20, ..Watchdog::new(second) };
-        let check = |silent: f64, used: f64, memory: u64, opinion: Verdict| {
+        let check = |stalled: f64, used: f64, memory: u64, opinion: Verdict| {
+            let watchdog = Watchdog {
+                cpu: second * 5,
+                most: 7 << 20,
+                stalled: second.mul_f64(stalled),
+                ..Watchdog::new(second)
+            };
             let stat = Stat { cpu: second * 5 + second.mul_f64(used), memory, ..Stat::default() };
-            let got = watchdog.judge(second.mul_f64(silent), second, &stat);
-            assert_eq!(got, opinion, "silent {silent} s, used {used} s, {memory} bytes");
+            let got = watchdog.judge(second, &stat);
+            assert_eq!(got, opinion, "stalled {stalled} s, used {used} s, {memory} bytes");
         };
         // Neither busy long enough nor without progress for very long.
         check(2.0, 0.5, 7 << 20, Verdict::Unknown);
+        check(99.0, 0.0, 7 << 20, Verdict::Unknown);
         // Busy without progress, or without progress for very long.
         check(2.0, 1.5, 7 << 20, Verdict::Spins);
-        check(11.0, 0.0, 7 << 20, Verdict::Spins);
+        check(101.0, 0.0, 7 << 20, Verdict::Spins);
         // A small change of the memory size is no progress.
         check(2.0, 1.5, (7 << 20) + 4096, Verdict::Spins);
         check(2.0, 1.5, 1 << 20, Verdict::Spins);
         // Busy, with growing memory.
         check(2.0, 1.5, 9 << 20, Verdict::Works);
-        check(11.0, 0.0, 9 << 20, Verdict::Works);
+        check(101.0, 0.0, 9 << 20, Verdict::Works);
     }
 
     #[test]
@@ -474,16 +484,14 @@ mod tests {
     #[test]
     fn a_call_that_sleeps_is_stopped_earlier() {
         let second = Duration::from_secs(1);
-        let watchdog = Watchdog { most: 7 << 20, ..Watchdog::new(second) };
-        for (sleeps, silent, opinion) in
+        for (sleeps, seconds, opinion) in
             [(true, 3, Verdict::Spins), (true, 1, Verdict::Unknown), (false, 3, Verdict::Unknown)]
         {
+            let mut watchdog = Watchdog { most: 7 << 20, ..Watchdog::new(second) };
+            let long = if sleeps { &mut watchdog.slept } else { &mut watchdog.stalled };
+            *long = second * seconds;
             let stat = Stat { memory: 7 << 20, sleeps, ..Stat::default() };
-            assert_eq!(
-                watchdog.judge(second * silent, second, &stat),
-                opinion,
-                "{sleeps} {silent} s"
-            );
+            assert_eq!(watchdog.judge(second, &stat), opinion, "{sleeps} {seconds} s");
         }
     }
 }

@@ -151,6 +151,8 @@ pub(crate) fn signature(found: &FoundFailure, failure: &Failure, execution: &Exe
             parts.extend(places);
         }
         FailureKind::Unsupported => parts.push(found.detail.clone()),
+        // Where the loop was interrupted differs from execution to execution.
+        FailureKind::Spin => parts.extend(last_step_place(failure.task, execution)),
         // The predicate, without the tasks that satisfied it.
         FailureKind::Satisfied => {
             let predicate = found.detail.rsplit_once(" (T").map(|(text, _)| text);
@@ -173,6 +175,12 @@ pub(crate) fn signature(found: &FoundFailure, failure: &Failure, execution: &Exe
         _ => parts.push(failure.place.clone()),
     }
     parts.join(" ")
+}
+
+/// Where a task made its last step.
+fn last_step_place(task: Option<TaskId>, execution: &Execution) -> Option<String> {
+    let step = execution.steps.iter().rfind(|step| Some(step.task) == task)?;
+    Some(format!("after {}", execution.place(step.site)))
 }
 
 /// The innermost user frame of a waiting task, or its site.

@@ -27,15 +27,19 @@ use crate::instrument::binary::{PROBES, Probe, are_any, find, hot_probes};
 use crate::instrument::reuse;
 use crate::schedule::predicates;
 use crate::state::world::world;
+use crate::sys::channel;
 use crate::sys::stops;
 use crate::sys::vector_state::VectorState;
+use std::sync::atomic::Ordering::Relaxed;
 use traces::points::InstrumentationGap;
 
 /// After this many hits of probes, progress is reported to the watchdog.
 const BEAT: u64 = 1024;
 /// After this many reports without a step, all probes are removed, and no more progress is
 /// reported: the watchdog decides, with the program at its own speed.
-const BEATS: u64 = 1 << 15;
+const BEATS: u64 = 1 << 13;
+/// The same once a task had to be interrupted: the same loop may be in every execution.
+const BEATS_AGAIN: u64 = 1 << 10;
 
 /// How many accesses a hit of a probe counts for when a task is suspected of waiting, as it takes
 /// that much longer. The probe must not be removed before.
@@ -218,13 +222,17 @@ fn keep(word: &Word, operand: &Operand, address: u64, mask: u8, site: u64) -> bo
 /// Reports progress to the watchdog, unless only probes were reached for long.
 fn beat() {
     let (last, count) = PROBES.beats.get();
-    let count = if crate::sys::channel::beats() == last { count + 1 } else { 0 };
-    if count < BEATS {
-        crate::sys::channel::beat();
-    } else if count == BEATS {
+    let count = if channel::beats() == last { count + 1 } else { 0 };
+    let most = match channel::header().interrupted.load(Relaxed) {
+        0 => BEATS,
+        _ => BEATS_AGAIN,
+    };
+    if count < most {
+        channel::beat();
+    } else {
         hot_probes::remove_reported(|_| true);
     }
-    PROBES.beats.set((crate::sys::channel::beats(), count));
+    PROBES.beats.set((channel::beats(), count));
 }
 
 /// Whether the runtime may be about to serve a probe at this address, or has just served one.

@@ -5,7 +5,7 @@
 //! the same schedule prints them, and only its output is shown.
 
 use super::execution::{Outcome, record_again, run_single, single_job};
-use super::replay::{as_recorded, plan};
+use super::replay::{plan, to_repeat};
 use crate::Target;
 use std::sync::atomic::AtomicBool;
 use traces::wire::Job;
@@ -18,7 +18,7 @@ pub fn print_backtraces(trace: &mut Trace, target: &Target, interrupt: &AtomicBo
     if !target.asks_for_backtraces() || trace.execution.steps.is_empty() {
         return;
     }
-    let options = &as_recorded(trace);
+    let options = &to_repeat(trace);
     let target = Target { prints_backtraces: true, ..target.clone() };
     let job = Job { plan: plan(trace), ..single_job(options) };
     let step = match run_single(&target, job, options, interrupt) {

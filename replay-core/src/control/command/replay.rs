@@ -24,13 +24,7 @@ pub fn replay(
     interrupt: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<Replayed, Error> {
-    let options = as_recorded(trace);
-    let options = match &trace.failure {
-        Some(failure) if failure.kind == FailureKind::Spin => {
-            SearchOptions { spin_after: SPINS_AGAIN_AFTER, ..options }
-        }
-        _ => options,
-    };
+    let options = to_repeat(trace);
     let plan = plan(trace);
     let first = Job { plan: plan.clone(), ..single_job(&options) };
     let now = match run_single(target, first, &options, interrupt)? {
@@ -85,6 +79,17 @@ pub(crate) fn as_recorded(trace: &Trace) -> SearchOptions {
         fail_on: failure_kinds_for_replay(trace.failure.as_ref().map(|failure| failure.kind)),
         max_memory: trace.header.options.max_memory,
         ..SearchOptions::default().with_points_of(trace)
+    }
+}
+
+/// The options to repeat a trace's execution without a change.
+pub(super) fn to_repeat(trace: &Trace) -> SearchOptions {
+    let options = as_recorded(trace);
+    match &trace.failure {
+        Some(failure) if failure.kind == FailureKind::Spin => {
+            SearchOptions { spin_after: SPINS_AGAIN_AFTER, ..options }
+        }
+        _ => options,
     }
 }
 

@@ -15,6 +15,7 @@ use crate::options::SPINS_AGAIN_AFTER;
 use crate::symbols::Symbols;
 use crate::{Collector, Error, SearchOptions, store};
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 use traces::points::ModuleAddress;
 use traces::report::{Bug, Race, RaceAccess};
 use traces::trace::Options;
@@ -212,14 +213,12 @@ impl Search<'_> {
             self.postpone(unrecorded);
             return;
         }
-        let spins = found.kind == FailureKind::Spin;
-        let spin_after = if spins { SPINS_AGAIN_AFTER } else { self.options.spin_after };
         let options = SearchOptions {
             learned: (*found.learned).clone(),
             race: found.race.as_deref().copied(),
             ..self.options.clone()
         };
-        let again = SearchOptions { spin_after, ..options.clone() };
+        let again = SearchOptions { spin_after: self.spin_limit(found.kind), ..options.clone() };
         let (mut trace, is_confirmed) = match self.confirm(found, &again) {
             Confirmation::Recorded(trace) => (*trace, true),
             Confirmation::Reported(why) => (self.trace_without_execution(found, &why), true),
@@ -257,6 +256,7 @@ impl Search<'_> {
                 return;
             }
         }
+        let again = SearchOptions { spin_after: self.spin_limit(failure.kind), ..options };
         reduce_environment(&mut trace, self.target, &again, self.interrupt);
         print_backtraces(&mut trace, self.target, self.interrupt);
         let path = self.write(&trace, failure.kind);
@@ -273,6 +273,14 @@ impl Search<'_> {
                 let keys = vec![found.key];
                 self.saved.bugs.push(KnownFailure { keys, bug, part, first: place, best });
             }
+        }
+    }
+
+    /// The time limit for a task that runs without a step, where this failure is expected.
+    fn spin_limit(&self, expected: FailureKind) -> Duration {
+        match expected {
+            FailureKind::Spin => SPINS_AGAIN_AFTER,
+            _ => self.options.spin_after,
         }
     }
 
