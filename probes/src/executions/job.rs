@@ -8,6 +8,7 @@ use crate::state::time::Time;
 use crate::state::world::MAX_TASKS;
 use crate::sys::channel::{self, header};
 use search::spin::SpinDetector;
+use search::spin::own_view::OwnViews;
 use search::spin::repeated_reads::RepeatedReads;
 use search::{AnyStrategy, Prefixed, Reduction};
 use std::cell::Cell;
@@ -47,6 +48,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         poll_finder: Exclusive::new(SpinDetector::default()),
         step_objects: Exclusive::new(Vec::new()),
         alike: Exclusive::new(RepeatedReads::default()),
+        own_views: Exclusive::new(OwnViews::default()),
         scoped: Cell::new(false),
         scope: job.scope,
         max_steps: job.max_steps,

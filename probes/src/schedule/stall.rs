@@ -20,6 +20,7 @@ use crate::steps::record;
 use crate::sys::interpose::{ARGUMENTS, PROGRAM_CALL, RAX, STORED};
 use crate::sys::raw;
 use search::reduction::events::mix;
+use search::spin::own_view::OwnViews;
 use search::spin::repeated_reads::RepeatedReads;
 use search::spin::{Effect, SpinDetector, Verdict};
 use std::cell::Cell;
@@ -87,6 +88,7 @@ pub(crate) fn begin() {
         root.poll_finder.borrow().begin(false, true);
     }
     root.alike.borrow().begin();
+    root.own_views.borrow().begin();
     access::watch(false);
 }
 
@@ -103,6 +105,7 @@ pub(crate) struct Saved {
     /// None if they are as at the beginning of an execution.
     stalls: Option<SpinDetector>,
     alike: Option<RepeatedReads>,
+    own_views: Option<OwnViews>,
 }
 
 /// What is known now, except to [`crate::state::root::Root::poll_finder`]: no loop that looks at data
@@ -119,6 +122,7 @@ pub(crate) fn save() -> Saved {
         looked_outside: STEP.looked_outside.get(),
         stalls: Some(root().stalls.cloned()).filter(|stalls| !stalls.is_new()),
         alike: Some(root().alike.cloned()).filter(|alike| !alike.is_new()),
+        own_views: Some(root().own_views.cloned()).filter(|views| !views.is_new()),
     }
 }
 
@@ -137,6 +141,9 @@ pub(crate) fn restore(saved: &Saved) {
     }
     if let Some(alike) = &saved.alike {
         root().alike.borrow().clone_from(alike);
+    }
+    if let Some(views) = &saved.own_views {
+        root().own_views.borrow().clone_from(views);
     }
     access::watch(false);
 }
@@ -224,6 +231,7 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
         }
     }
     let task = world.task();
+    root().own_views.borrow().arrive(usize::from(world.current.get()));
     let operation = task.operation.get();
     // Without a time limit, these waits end only when the task is woken.
     let is_limited = matches!(operation, O::FutexWoken | O::Ready | O::Join | O::SignalWait);
@@ -241,12 +249,22 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
         }
         if finds {
             let mut finder = root().poll_finder.borrow();
-            finder.arrive(number, operation, object, site, state, content);
+            finder.arrive(number, operation, object, site, &mut state, content);
             if finder.found_lock_poll() {
                 root().learned.borrow().find_lock_poll();
                 STEP.finds_polls.set(false);
             }
         }
+        if known.is_some() {
+            return;
+        }
+    }
+    // Others may write to its stack wherever in its loop it is parked.
+    let number = TaskId(world.current.get());
+    if stalls.has_known_sites(number) || finds && root().poll_finder.borrow().has_known_sites(number)
+    {
+        let (from, words, _) = stack(task);
+        root().own_views.borrow().park(number.index(), from, words);
     }
 }
 
@@ -297,21 +315,32 @@ fn content(object: u64) -> Option<u64> {
     raw::read(object & !WORD, &mut bytes).then(|| u64::from_le_bytes(bytes))
 }
 
-/// A hash of the state from which the running task, which has just parked, continues: its registers
-/// and its stack. The runtime's frames are left out: their contents are not part of the program's
-/// state, and differ between two iterations of a loop.
-fn state(task: &Task) -> u64 {
+/// The stack of the running task, which has just parked, from its innermost frame of the program on, and the
+/// registers with which it continues. The runtime's frames are left out: their contents are not part of the
+/// program's state, and differ between two iterations of a loop.
+fn stack(task: &Task) -> (u64, &[u64], [u64; STORED]) {
     let (sp, base) = (task.sp.get(), task.base.get());
     let is_within = |at: u64| (sp..base).contains(&at);
     let probed = task.probed.get();
     // Behind a probe, the registers are on the stack. In other code, the program called a function
     // of the runtime.
     let called = PROGRAM_CALL.state_at(task.site.get()).filter(|&(at, _)| is_within(at));
-    let (from, mut registers) = match called {
+    let (from, registers) = match called {
         _ if is_within(probed) => (probed, [0; STORED]),
         Some(called) => called,
         None => (sp, [0; STORED]),
     };
+    let len = base.saturating_sub(from).min(COMPARED);
+    let words = std::ptr::slice_from_raw_parts(from as *const u64, len as usize / 8);
+    // SAFETY: the range is from the stack pointer of the parked task, or from an address above it,
+    // up to at most its outermost frame, all of which is mapped, and the task does not run.
+    (from, unsafe { &*words }, registers)
+}
+
+/// A hash of the state from which the running task, which has just parked, continues: its registers and its
+/// stack, without what other tasks changed there.
+fn state(task: &Task) -> u64 {
+    let (from, words, mut registers) = stack(task);
     // Other calls leave anything in the registers of further arguments.
     if task.operation.get() != Operation::Update {
         registers[ARGUMENTS].fill(0);
@@ -322,11 +351,8 @@ fn state(task: &Task) -> u64 {
     if !is_own || POINTS.certain.get() || POINTS.mixed.get() {
         registers[RAX] = 0;
     }
-    let len = base.saturating_sub(from).min(COMPARED);
-    let words = std::ptr::slice_from_raw_parts(from as *const u64, len as usize / 8);
-    // SAFETY: the range is from the stack pointer of the parked task, or from an address above it,
-    // up to at most its outermost frame, all of which is mapped, and the task does not run.
-    let words = unsafe { &*words };
+    let mut views = root().own_views.borrow();
+    let words = views.park(usize::from(world().current.get()), from, words);
     let add = |hash: u64, word: u64| {
         let x = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         x ^ (x >> 29)
@@ -351,11 +377,25 @@ fn peek(address: u64) -> [u64; 2] {
     [first, unsafe { ((address & !7) as *const u64).add(1).read_volatile() }]
 }
 
+/// The task is about to continue: what is new on its stack was written by others.
+fn resume_view(task: &Task, number: u16) {
+    let (mut views, number) = (root().own_views.borrow(), usize::from(number));
+    let Some((from, len)) = views.parked(number) else { return };
+    if from < task.sp.get() || from + 8 * len as u64 > task.base.get() {
+        return views.arrive(number);
+    }
+    let words = std::ptr::slice_from_raw_parts(from as *const u64, len);
+    // SAFETY: the range is within the stack of the task, from its stack pointer up to its outermost frame, all
+    // of which is mapped, and the task does not run.
+    views.resume(number, unsafe { &*words });
+}
+
 /// The task was chosen.
 pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     use Operation as O;
     let task = &world.tasks[usize::from(number)];
     let (operation, address) = (task.operation.get(), task.object.get());
+    resume_view(task, number);
     // What a task did before any task was observed is no part of this step.
     STEP.makes_progress.set(false);
     STEP.reads_clock.set(false);

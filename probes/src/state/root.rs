@@ -5,6 +5,7 @@ use crate::state::time::Time;
 use search::Prefixed;
 use search::share::frontier::Work;
 use search::spin::SpinDetector;
+use search::spin::own_view::OwnViews;
 use search::spin::repeated_reads::RepeatedReads;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -184,6 +185,8 @@ pub(crate) struct Root {
     pub(crate) step_objects: Exclusive<Vec<u64>>,
     /// Repeated reads by tasks that may wait in spin loops.
     pub(crate) alike: Exclusive<RepeatedReads>,
+    /// The stacks of tasks that may wait in loops, without what others wrote there.
+    pub(crate) own_views: Exclusive<OwnViews>,
     /// Whether a scope forbids preemption at some sites.
     pub(crate) scoped: Cell<bool>,
     pub(crate) scope: traces::points::PreemptionScope,
@@ -334,6 +337,7 @@ impl Root {
             self.poll_finder.end_borrows();
             self.step_objects.end_borrows();
             self.alike.end_borrows();
+            self.own_views.end_borrows();
             self.time.end_borrows();
             self.objects.end_borrows();
             self.portion.end_borrows();

@@ -50,8 +50,10 @@ pub const DESCRIPTOR: Descriptor =
     Descriptor::new("dpor", "one schedule for each order of dependent operations")
         .bounded_by(BoundUnit::Preemptions);
 
-/// How often a task may yield at one site before another task has to run.
-const YIELDS: u32 = 3;
+/// How often a task may yield at one site before another task has to run. Loops of libraries look 16 times
+/// before they sleep (C++'s `std::atomic::wait`), or 11 times (crossbeam's `Backoff`): within this limit, a
+/// search follows them to their end.
+const YIELDS: u32 = 20;
 /// The same limit for a task that may be able to leave its loop while no other task runs: a loop
 /// that counts its iterations is in a new state after each of them, and would otherwise be followed
 /// forever.
