@@ -261,7 +261,8 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
     }
     // Others may write to its stack wherever in its loop it is parked.
     let number = TaskId(world.current.get());
-    if stalls.has_known_sites(number) || finds && root().poll_finder.borrow().has_known_sites(number)
+    if stalls.has_known_sites(number)
+        || finds && root().poll_finder.borrow().has_known_sites(number)
     {
         let (from, words, _) = stack(task);
         root().own_views.borrow().park(number.index(), from, words);
