@@ -149,7 +149,7 @@ fn a_search_that_reached_its_limit_can_be_resumed_under_every_strategy() {
         };
         let _ = fs::remove_dir_all(search.home.path().join("heddle-out"));
         let first = explore("40", &[]).report();
-        if first.reason != "the limit on executions was reached" {
+        if !first.reason.starts_with("the limit on executions was reached") {
             assert!(!state.exists(), "{strategy}: {first:?}");
             continue;
         }

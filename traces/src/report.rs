@@ -190,6 +190,10 @@ pub struct Report {
     /// The executions under the final scheduling points, of which a complete search consists.
     #[serde(default)]
     pub classes: u64,
+    /// Executions of the search that were given up in the middle, because they would have repeated others.
+    /// They are not among `executions`, but count towards the limit on executions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub given_up: u64,
     /// Executions of the learning phase, where that comes before the search.
     pub learning: u64,
     /// Executions that checked resets.

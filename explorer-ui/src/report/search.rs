@@ -239,6 +239,7 @@ pub(crate) fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> 
         complete: false,
         executions: 0,
         classes: 0,
+        given_up: 0,
         learning: 0,
         checks: 0,
         resumed: 0,

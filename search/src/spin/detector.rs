@@ -6,8 +6,8 @@
 //! alone proves nothing. A task that yields and makes progress, because it works in portions, must
 //! be able to do so while no other task runs, or schedules would be lost. So a task *spins* only if
 //! it reaches a site where it yields, or retries an operation that failed there, in exactly the
-//! state (registers and stack) of its previous visit; if it only read in between; and if none of
-//! what it read has changed since. Another iteration would return to the same state: the task is
+//! state (registers and stack, without what others wrote there) of its previous visit; if it only read in
+//! between; and if none of what it read has changed since. Another iteration would return to the same state: the task is
 //! blocked until another task changes what it reads. That is a condition on the state like that of
 //! a lock, so every strategy can treat it as one.
 //!

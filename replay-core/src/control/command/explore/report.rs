@@ -35,6 +35,7 @@ impl Search<'_> {
         let classes = self.saved.frontier.executions() + ended;
         let executions = self.before_round() + ended;
         let runs = self.saved.frontier.runs() + runs + self.early;
+        let given_up = runs.saturating_sub(executions);
         let before_round = self.before_round();
         let round = &self.saved.round;
         for known in &mut self.saved.bugs {
@@ -86,7 +87,7 @@ impl Search<'_> {
             && !gaps
             && self.deaths == 0
             && (plain || !scoped);
-        let (verdict, reason) = self.verdict(is_bug, complete, &total, runs, done && self.over);
+        let (verdict, reason) = self.verdict(is_bug, complete, &total, (runs, given_up), done && self.over);
         let ended_itself = self.over && !done && self.reason.is_empty();
         let end =
             (is_bug && self.options.keep_going && ended_itself).then(|| self.end_of_strategy());
@@ -164,6 +165,7 @@ impl Search<'_> {
             complete,
             executions,
             classes,
+            given_up,
             learning: total.learning.saturating_sub(self.early),
             checks: total.checks + self.saved.frontier.checks(),
             resumed: total.resumed,
@@ -261,7 +263,7 @@ impl Search<'_> {
         is_bug: bool,
         complete: bool,
         total: &Counts,
-        runs: u64,
+        (runs, given_up): (u64, u64),
         over: bool,
     ) -> (Verdict, String) {
         if is_bug {
@@ -281,6 +283,7 @@ impl Search<'_> {
         let reason = Ended {
             limit: &self.reason,
             executions: runs + total.learning,
+            given_up,
             is_interrupted: self.interrupt.load(Relaxed),
             is_outside: total.unseen & InstrumentationGap::Outside as u64 != 0,
             cut: total.cut,

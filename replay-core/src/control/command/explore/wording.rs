@@ -40,6 +40,8 @@ pub(super) struct Ended<'a> {
     pub(super) limit: &'a str,
     /// The executions, with those of the learning phase.
     pub(super) executions: u64,
+    /// The executions that were given up because they would have repeated others.
+    pub(super) given_up: u64,
     pub(super) is_interrupted: bool,
     /// Whether a failure depends on something outside of the schedule.
     pub(super) is_outside: bool,
@@ -90,6 +92,11 @@ impl Ended<'_> {
                 "every schedule was run, but not every memory access could be observed".to_owned()
             }
             () if self.may_continue => strategy(),
+            () if self.given_up > 0 => format!(
+                "the limit on executions was reached, of which {} were given up because they would have \
+                 repeated others",
+                self.given_up
+            ),
             () => "the limit on executions was reached".to_owned(),
         }
     }

@@ -109,6 +109,7 @@ fn the_reason_of_an_incomplete_search_is_what_ended_it() {
     let ended = Ended {
         limit: "",
         executions: 9,
+        given_up: 0,
         is_interrupted: false,
         is_outside: false,
         cut: 0,
@@ -129,6 +130,7 @@ fn the_reason_of_an_incomplete_search_is_what_ended_it() {
         Ended { leaves_files: true, ..ended },
         Ended { is_unobserved: true, ..ended },
         Ended { may_continue: true, ..ended },
+        Ended { given_up: 412, ..ended },
         ended,
     ];
     let reasons = all.map(|one| one.reason(|| "dfs is finished".to_owned()));
@@ -148,6 +150,8 @@ fn the_reason_of_an_incomplete_search_is_what_ended_it() {
             "every schedule was run, but executions find files that earlier ones left",
             "every schedule was run, but not every memory access could be observed",
             "dfs is finished",
+            "the limit on executions was reached, of which 412 were given up because they would have \
+             repeated others",
             "the limit on executions was reached",
         ]
     );
@@ -303,6 +307,7 @@ fn complete() -> Report {
         complete: true,
         executions: 4,
         classes: 4,
+        given_up: 0,
         learning: 0,
         checks: 0,
         resumed: 0,
