@@ -6,10 +6,10 @@
 //! alone proves nothing. A task that yields and makes progress, because it works in portions, must
 //! be able to do so while no other task runs, or schedules would be lost. So a task *spins* only if
 //! it reaches a site where it yields, or retries an operation that failed there, in exactly the
-//! state (registers and stack, without what others wrote there) of its previous visit; if it only read in
-//! between; and if none of what it read has changed since. Another iteration would return to the same state: the task is
-//! blocked until another task changes what it reads. That is a condition on the state like that of
-//! a lock, so every strategy can treat it as one.
+//! state (registers and stack, without what others wrote there) of its previous visit; if it only
+//! read in between; and if none of what it read has changed since. Another iteration would return to
+//! the same state: the task is blocked until another task changes what it reads. That is a condition
+//! on the state like that of a lock, so every strategy can treat it as one.
 //!
 //! If only spinning tasks are left, nothing will ever change: a livelock. Before Heddle reports it,
 //! each of them runs a number of iterations, one task after the other, since a loop may count its
