@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// The time limit for an answer.
-const BOUND: Duration = Duration::from_secs(30);
+const BOUND: Duration = Duration::from_secs(90);
 
 /// A running `heddle gdb --server`.
 #[derive(Debug)]

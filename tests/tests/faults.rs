@@ -31,7 +31,7 @@ const NO_THREAD: &str = "alternative stack";
 const NO_PANIC: &str = "failed to initiate panic";
 
 /// The longest a command may take; without a fault each takes less than a second.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_secs(180);
 
 const LIMITS: [&str; 6] = ["--max-executions", "150", "--strategy", "dfs", "--workers", "1"];
 

@@ -1,9 +1,8 @@
 //! Tasks that wait by polling and read a clock, or by locks with time limits: they wait for what they
 //! look at, unless a time ends their loop.
 
-use std::time::Duration;
 use tests::heddle::{Home, run};
-use tests::hostile::build;
+use tests::hostile::{BOUND, build};
 use traces::FailureKind;
 use traces::report::{Report, Verdict};
 
@@ -46,12 +45,9 @@ const PLACES: &[&str] = &[
     "register second",
 ];
 
-/// The search of the loop without a step takes half a minute of processor time, and other tests run beside it.
-const LONG: Duration = Duration::from_secs(300);
-
 fn explore(home: &Home, options: &[&str], program: &[&str]) -> Report {
     let args = ["explore", "--json", "--workers", "1"];
-    run(home.command([&args[..], options, &["--"], program].concat()), LONG).report()
+    run(home.command([&args[..], options, &["--"], program].concat()), BOUND).report()
 }
 
 #[test]
@@ -88,7 +84,7 @@ fn a_poll_without_a_setter_is_a_livelock_of_the_first_execution() {
             let kinds: Vec<_> = report.bugs.iter().map(|bug| bug.kind).collect();
             assert_eq!(kinds, [FailureKind::Spin], "{report:#?}");
             let trace = report.bugs[0].trace.as_deref().expect("a trace");
-            let again = run(home.command(["replay", "--times", "3", trace]), LONG);
+            let again = run(home.command(["replay", "--times", "3", trace]), BOUND);
             assert_eq!(again.status, 1, "{again:?}");
             continue;
         }
