@@ -107,7 +107,10 @@ pub(crate) fn ranges() -> Vec<(u64, u64)> {
     let regions = SNAPSHOT.regions.borrow();
     for region in regions.iter() {
         let len = region.end - region.start;
-        own.push((region.copy, region.copy + len));
+        // The stacks of further tasks have no copy: they are empty in the state that is restored.
+        if region.copy != 0 {
+            own.push((region.copy, region.copy + len));
+        }
         own.push((region.hot, region.hot + bits_len(len)));
     }
     own.push((SNAPSHOT.pages.get(), SNAPSHOT.pages.get() + pages_room(&regions)));
