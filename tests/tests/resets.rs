@@ -239,6 +239,20 @@ fn executions_continue_from_the_end_of_their_common_prefix() {
     assert_eq!(home.heddle(["replay", "--times", "20", &trace]).status, 1);
 }
 
+/// The variables of a program that is linked at a fixed address, below the stacks and the libraries, are a part of
+/// every snapshot.
+#[test]
+fn variables_at_fixed_addresses_are_those_of_the_common_prefix() {
+    let home = Home::new();
+    let path = build(&home, "out_of_sight", "fixed", &["-no-pie"]);
+    let path = path.to_string_lossy();
+    let args = ["explore", "--json", "--reset", "memory", "--strategy", "random"];
+    let report = home.heddle(args.into_iter().chain(["--max-executions", "400", "--", &path]));
+    let report = report.report();
+    assert!(report.bugs.is_empty() && report.unconfirmed.is_empty(), "{report:?}");
+    assert!(report.reset == "memory" && report.resumed >= 200, "{report:?}");
+}
+
 /// A file that is open when the first thread is created belongs to the execution.
 #[test]
 fn executions_begin_at_main_if_the_kernel_has_something_of_the_prefix() {
