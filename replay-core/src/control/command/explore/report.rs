@@ -87,7 +87,8 @@ impl Search<'_> {
             && !gaps
             && self.deaths == 0
             && (plain || !scoped);
-        let (verdict, reason) = self.verdict(is_bug, complete, &total, (runs, given_up), done && self.over);
+        let (verdict, reason) =
+            self.verdict(is_bug, complete, &total, (runs, given_up), done && self.over);
         let ended_itself = self.over && !done && self.reason.is_empty();
         let end =
             (is_bug && self.options.keep_going && ended_itself).then(|| self.end_of_strategy());
