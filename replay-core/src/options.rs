@@ -155,6 +155,15 @@ pub struct SearchOptions {
 }
 
 impl SearchOptions {
+    /// The options to repeat an execution that is expected to end with this failure.
+    pub(crate) fn expecting(self, failure: Option<FailureKind>) -> SearchOptions {
+        match failure {
+            // The task is known to spin: a short time limit suffices.
+            Some(FailureKind::Spin) => SearchOptions { spin_after: SPINS_AGAIN_AFTER, ..self },
+            _ => self,
+        }
+    }
+
     /// The part of the strategy that found a failure, named as on the command line.
     pub(crate) fn part(&self, found: &FoundFailure) -> String {
         match found.part.as_str() {
@@ -165,7 +174,7 @@ impl SearchOptions {
 }
 
 /// The time limit for a task that is known to spin.
-pub(crate) const SPINS_AGAIN_AFTER: Duration = Duration::from_millis(300);
+const SPINS_AGAIN_AFTER: Duration = Duration::from_millis(300);
 
 impl Default for SearchOptions {
     fn default() -> Self {

@@ -49,6 +49,14 @@ impl Region {
     fn copy_of(&self, page: u64) -> u64 {
         if self.copy == 0 { 0 } else { self.copy + (page - self.start) }
     }
+
+    /// The start and length of the runtime's memory for this region. The stacks of further tasks have no
+    /// copy: they are empty in the state that is restored.
+    fn own_memory(&self) -> impl Iterator<Item = (u64, u64)> {
+        let len = self.end - self.start;
+        let copy = (self.copy != 0).then_some((self.copy, len));
+        copy.into_iter().chain([(self.hot, bits_len(len))])
+    }
 }
 
 /// A page to copy back.
@@ -106,12 +114,7 @@ pub(crate) fn ranges() -> Vec<(u64, u64)> {
     let mut own = images::ranges().to_vec();
     let regions = SNAPSHOT.regions.borrow();
     for region in regions.iter() {
-        let len = region.end - region.start;
-        // The stacks of further tasks have no copy: they are empty in the state that is restored.
-        if region.copy != 0 {
-            own.push((region.copy, region.copy + len));
-        }
-        own.push((region.hot, region.hot + bits_len(len)));
+        own.extend(region.own_memory().map(|(start, len)| (start, start + len)));
     }
     own.push((SNAPSHOT.pages.get(), SNAPSHOT.pages.get() + pages_room(&regions)));
     own
@@ -226,10 +229,7 @@ pub(crate) fn take_anew(own: &[(u64, u64)], tracking: Tracking) -> Result<(), St
         if matches!(track, Track::Faults) {
             protect(region.start, len, true);
         }
-        forget(region.hot, bits_len(len));
-        if region.copy != 0 {
-            forget(region.copy, len);
-        }
+        region.own_memory().for_each(|(start, len)| forget(start, len));
     }
     forget(SNAPSHOT.pages.get(), pages_room(&regions));
     SNAPSHOT.pages_len.set(0);

@@ -261,12 +261,16 @@ pub(crate) fn arrived(world: &World, stalls: &mut SpinDetector) {
     }
     // Others may write to its stack wherever in its loop it is parked.
     let number = TaskId(world.current.get());
-    if stalls.has_known_sites(number)
-        || finds && root().poll_finder.borrow().has_known_sites(number)
-    {
+    if is_followed(number, stalls) {
         let (from, words, _) = stack(task);
         root().own_views.borrow().park(number.index(), from, words);
     }
+}
+
+/// Whether a detector remembers where the task was before.
+fn is_followed(task: TaskId, stalls: &SpinDetector) -> bool {
+    stalls.has_known_sites(task)
+        || STEP.finds_polls.get() && root().poll_finder.borrow().has_known_sites(task)
 }
 
 /// The running task reads the calendar or the monotonic clock, whose times are recognised in its
@@ -353,7 +357,9 @@ fn state(task: &Task) -> u64 {
         registers[RAX] = 0;
     }
     let mut views = root().own_views.borrow();
-    let words = views.park(usize::from(world().current.get()), from, words);
+    let me = usize::from(world().current.get());
+    views.park(me, from, words);
+    let words = views.own_words(me);
     let add = |hash: u64, word: u64| {
         let x = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         x ^ (x >> 29)
@@ -411,9 +417,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
         || locks::would_succeed(operation, address, task.gate().is_of_word()).unwrap_or(true);
     let unless = |succeeds: bool| if succeeds { changed } else { looked };
     STEP.before.set(None);
-    let is_found =
-        STEP.finds_polls.get() && root().poll_finder.borrow().has_known_sites(TaskId(number));
-    let is_watched = is_found || stalls.has_known_sites(TaskId(number));
+    let is_watched = is_followed(TaskId(number), stalls);
     let effect = match operation {
         O::Yield | O::Sleep | O::TestCancel => Effect::None,
         O::Join if joins_in_vain(task) || tries_to_join(world, task) => Effect::None,

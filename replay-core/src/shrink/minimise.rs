@@ -24,7 +24,7 @@ use crate::Target;
 use crate::control::runner::{RunOutcome, RunSchedules, Runner, ScheduleSet, Smallest};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use traces::{Choice, FailureKind, Trace};
+use traces::{Choice, Trace};
 
 /// The most steps to spend on one bound: a few seconds.
 const STEPS: u64 = 50_000_000;
@@ -143,14 +143,11 @@ pub(crate) fn reproduce(
 #[must_use]
 pub fn runner_for(target: Target, trace: &Trace) -> Runner {
     let steps = trace.execution.steps.len() as u64;
-    let mut options = crate::SearchOptions {
+    let options = crate::SearchOptions {
         max_steps: trace.header.options.max_steps.max(2 * steps + 1000),
         most_steps: 0,
         ..crate::SearchOptions::default().with_points_of(trace)
     };
-    if trace.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Spin) {
-        // The task is known to spin: a short time limit suffices.
-        options.spin_after = crate::options::SPINS_AGAIN_AFTER;
-    }
+    let options = options.expecting(trace.failure.as_ref().map(|failure| failure.kind));
     Runner::new(target, options)
 }

@@ -51,9 +51,8 @@ impl OwnViews {
         }
     }
 
-    /// The task is parked, with these words on its stack, from this address on. Returns them without
-    /// the changes of other tasks.
-    pub fn park(&mut self, task: usize, from: u64, words: &[u64]) -> &[u64] {
+    /// The task is parked, with these words on its stack, from this address on.
+    pub fn park(&mut self, task: usize, from: u64, words: &[u64]) {
         if self.views.len() <= task {
             self.views.resize(task + 1, View::default());
         }
@@ -64,10 +63,20 @@ impl OwnViews {
         view.words.extend_from_slice(words);
         // What lies below belonged to functions that have returned.
         view.changes.retain(|&(address, _)| address >= from);
-        self.adjusted.clear();
-        self.adjusted.extend_from_slice(words);
+    }
+
+    /// The words with which the task was parked last, without the changes of other tasks.
+    ///
+    /// # Panics
+    /// If it was not parked.
+    pub fn own_words(&mut self, task: usize) -> &[u64] {
+        let view = &self.views[task];
+        if view.changes.is_empty() {
+            return &view.words;
+        }
+        self.adjusted.clone_from(&view.words);
         for &(address, by) in &view.changes {
-            if let Some(word) = self.adjusted.get_mut((address - from) as usize / 8) {
+            if let Some(word) = self.adjusted.get_mut((address - view.from) as usize / 8) {
                 *word = word.wrapping_sub(by);
             }
         }
@@ -112,18 +121,24 @@ mod tests {
 
     const FROM: u64 = 0x7000;
 
+    /// Parks a task; the words of its stack without the changes of others.
+    fn parked(views: &mut OwnViews, task: usize, from: u64, words: &[u64]) -> Vec<u64> {
+        views.park(task, from, words);
+        views.own_words(task).to_vec()
+    }
+
     #[test]
     fn changes_of_others_are_left_out() {
         let mut views = OwnViews::default();
         assert!(views.is_new());
-        assert_eq!(views.park(1, FROM, &[1, 2, 3]), [1, 2, 3]);
+        assert_eq!(parked(&mut views, 1, FROM, &[1, 2, 3]), [1, 2, 3]);
         assert_eq!(views.parked(1), Some((FROM, 3)));
         views.resume(1, &[1, 7, 3]);
         assert_eq!(views.parked(1), None);
         assert!(!views.is_new());
-        assert_eq!(views.park(1, FROM, &[1, 7, 4]), [1, 2, 4], "own changes stay");
+        assert_eq!(parked(&mut views, 1, FROM, &[1, 7, 4]), [1, 2, 4], "own changes stay");
         views.resume(1, &[1, 2, 4]);
-        assert_eq!(views.park(1, FROM, &[1, 2, 4]), [1, 2, 4], "changed back");
+        assert_eq!(parked(&mut views, 1, FROM, &[1, 2, 4]), [1, 2, 4], "changed back");
         views.begin();
         assert!(views.is_new());
     }
@@ -134,7 +149,7 @@ mod tests {
         let mut views = OwnViews::default();
         views.park(0, FROM, &[0]);
         views.resume(0, &[5]);
-        let own: Vec<u64> = (0..8).map(|count| views.park(0, FROM, &[count])[0]).collect();
+        let own: Vec<u64> = (0..8).map(|count| parked(&mut views, 0, FROM, &[count])[0]).collect();
         let distinct: std::collections::BTreeSet<u64> = own.iter().copied().collect();
         assert_eq!(distinct.len(), 8, "{own:?}");
     }
@@ -144,8 +159,8 @@ mod tests {
         let mut views = OwnViews::default();
         views.park(0, FROM, &[0, 0]);
         views.resume(0, &[5, 6]);
-        assert_eq!(views.park(0, FROM + 8, &[6]), [0]);
-        assert_eq!(views.park(0, FROM, &[5, 6]), [5, 0]);
+        assert_eq!(parked(&mut views, 0, FROM + 8, &[6]), [0]);
+        assert_eq!(parked(&mut views, 0, FROM, &[5, 6]), [5, 0]);
     }
 
     #[test]
@@ -154,7 +169,7 @@ mod tests {
         views.park(0, FROM, &[1]);
         views.arrive(0);
         views.resume(0, &[9]);
-        assert_eq!(views.park(0, FROM, &[9]), [9]);
+        assert_eq!(parked(&mut views, 0, FROM, &[9]), [9]);
     }
 
     #[test]
@@ -163,6 +178,6 @@ mod tests {
         let (before, after) = (vec![0; MOST + 1], vec![1; MOST + 1]);
         views.park(0, FROM, &before);
         views.resume(0, &after);
-        assert_eq!(views.park(0, FROM, &after), after);
+        assert_eq!(parked(&mut views, 0, FROM, &after), after);
     }
 }

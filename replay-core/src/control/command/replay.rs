@@ -3,13 +3,13 @@
 use super::execution::{Outcome, run_single, single_job};
 use crate::control::ending::ATTEMPTS;
 use crate::control::worker::{Event, Worker};
-use crate::options::{SPINS_AGAIN_AFTER, failure_kinds_for_replay};
+use crate::options::failure_kinds_for_replay;
 use crate::{Error, Observer, Progress, Replayed, SearchOptions, Target};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 use traces::wire::{Job, Plan, Reset, RuntimeMessage};
-use traces::{Choice, FailureKind, Trace};
+use traces::{Choice, Trace};
 
 /// Replays a trace `times` times and verifies every step. The first replay compares everything:
 /// objects, sites, values, the enabled sets and the failure. The others compare tasks, operations
@@ -84,13 +84,7 @@ pub(crate) fn as_recorded(trace: &Trace) -> SearchOptions {
 
 /// The options to repeat a trace's execution without a change.
 pub(super) fn to_repeat(trace: &Trace) -> SearchOptions {
-    let options = as_recorded(trace);
-    match &trace.failure {
-        Some(failure) if failure.kind == FailureKind::Spin => {
-            SearchOptions { spin_after: SPINS_AGAIN_AFTER, ..options }
-        }
-        _ => options,
-    }
+    as_recorded(trace).expecting(trace.failure.as_ref().map(|failure| failure.kind))
 }
 
 /// A job that replays a trace for the debugger, which holds the process.

@@ -11,11 +11,9 @@ use crate::control::command::execution::{
 };
 use crate::control::command::reduced_environment::reduce_environment;
 use crate::control::learning_file::Learning;
-use crate::options::SPINS_AGAIN_AFTER;
 use crate::symbols::Symbols;
 use crate::{Collector, Error, SearchOptions, store};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 use traces::points::ModuleAddress;
 use traces::report::{Bug, Race, RaceAccess};
 use traces::trace::Options;
@@ -218,7 +216,7 @@ impl Search<'_> {
             race: found.race.as_deref().copied(),
             ..self.options.clone()
         };
-        let again = SearchOptions { spin_after: self.spin_limit(found.kind), ..options.clone() };
+        let again = options.clone().expecting(Some(found.kind));
         let (mut trace, is_confirmed) = match self.confirm(found, &again) {
             Confirmation::Recorded(trace) => (*trace, true),
             Confirmation::Reported(why) => (self.trace_without_execution(found, &why), true),
@@ -256,7 +254,7 @@ impl Search<'_> {
                 return;
             }
         }
-        let again = SearchOptions { spin_after: self.spin_limit(failure.kind), ..options };
+        let again = options.expecting(Some(failure.kind));
         reduce_environment(&mut trace, self.target, &again, self.interrupt);
         print_backtraces(&mut trace, self.target, self.interrupt);
         let path = self.write(&trace, failure.kind);
@@ -273,14 +271,6 @@ impl Search<'_> {
                 let keys = vec![found.key];
                 self.saved.bugs.push(KnownFailure { keys, bug, part, first: place, best });
             }
-        }
-    }
-
-    /// The time limit for a task that runs without a step, where this failure is expected.
-    fn spin_limit(&self, expected: FailureKind) -> Duration {
-        match expected {
-            FailureKind::Spin => SPINS_AGAIN_AFTER,
-            _ => self.options.spin_after,
         }
     }
 
