@@ -7,4 +7,5 @@ pub mod objects;
 pub(crate) mod path_progress;
 pub mod pending;
 pub(crate) mod statement_pairs;
+pub mod stream;
 pub mod wakeup;

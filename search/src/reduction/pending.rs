@@ -31,6 +31,8 @@ pub struct PendingOperation {
     /// Further objects of the operation: it reads them if it only reads `object`, and otherwise
     /// changes them.
     pub further_objects: Objects<1>,
+    /// The message ([`super::stream`]) that the operation sends, or receives if it is a wait; or 0.
+    pub message: u64,
     /// The code location.
     pub site: u64,
     /// The current value of the semaphore.
@@ -114,6 +116,7 @@ impl PendingOperation {
             object,
             mutex: 0,
             further_objects: Objects::NONE,
+            message: 0,
             site,
             value: 0,
             enabled: true,

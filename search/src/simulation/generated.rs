@@ -108,11 +108,15 @@ impl Generated {
                 continue;
             }
             let mut all = Map::default();
+            let mut results = Map::default();
             let mut schedules = 0;
             for (class, run) in classes(&program, Dfs::new(None)) {
                 assert_ne!(run.ending, Ok(Ending::Cut), "programs end");
                 let least = all.entry(class).or_insert(run.preemptions);
                 *least = run.preemptions.min(*least);
+                let result = (run.ending, run.variables, run.registers);
+                let known = results.entry(class).or_insert_with(|| result.clone());
+                assert_eq!(*known, result, "equivalent executions have equal results: {program:?}");
                 schedules += 1;
             }
             if all.len() > 1 || rng.below(10) == 0 {
@@ -134,9 +138,17 @@ impl Generated {
 
 /// Generates a program. Variables from number 3 on are semaphores.
 fn program(rng: &mut Rng) -> Program {
-    let themes: [&[u32]; 5] =
-        [&[0, 1, 2, 3], &[0, 1, 4, 4, 4], &[0, 1, 4, 5, 6], &[0, 1, 4, 7, 8, 9], &[1, 10, 10, 11]];
-    compose(rng, &themes, body, vec![0, 0, 0, 1, 0], 2)
+    let themes: [&[u32]; 6] = [
+        &[0, 1, 2, 3],
+        &[0, 1, 4, 4, 4],
+        &[0, 1, 4, 5, 6],
+        &[0, 1, 4, 7, 8, 9],
+        &[1, 10, 10, 11],
+        &[0, 1, 12, 12, 13, 13, 14],
+    ];
+    let mut program = compose(rng, &themes, body, vec![0, 0, 0, 1, 0], 2);
+    program.streams = vec![2, 1];
+    program
 }
 
 /// Generates a program of two or three tasks with these initial values of the variables, this many
@@ -212,6 +224,12 @@ pub(super) fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
                 });
             }
             11 => code.push(Code::Store(here, Value::Is(0))),
+            12 => code.push(Code::Send(rng.below(5) as usize / 4, 1 + u64::from(rng.below(2)))),
+            13 => {
+                let (stream, len) = (rng.below(5) as usize / 4, 1 + u64::from(rng.below(2)));
+                code.push(Code::Receive(1, stream, len));
+            }
+            14 => code.push(Code::Shut(rng.below(5) as usize / 4)),
             _ => code.push(Code::Broadcast(0)),
         }
         // Sometimes a branch depends on the value that was read.

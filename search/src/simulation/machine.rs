@@ -4,6 +4,7 @@
 //! Every access to a shared variable and every synchronisation is a step; computations in registers
 //! are not. A strategy is driven exactly as the runtime drives it.
 
+use super::streams::Streams;
 use crate::reduction::events::Event;
 use crate::reduction::events::mix;
 use crate::reduction::pending::{put_main_last, split_awaited};
@@ -76,6 +77,13 @@ pub enum Code {
     Ready(Wanted),
     /// The same without waiting, as for a transfer that may be refused: gets 0 where all are 0.
     Transfer(Wanted),
+    /// Writes this many bytes to a stream.
+    Send(usize, u64),
+    /// Register = how many bytes, at most this many, a read of a stream returns: it waits while the stream is empty,
+    /// and returns 0 once no end is left through which bytes are written.
+    Receive(usize, usize, u64),
+    /// Closes an end of a stream through which bytes are written.
+    Shut(usize),
     /// Sleeps for a time.
     Sleep(u64),
     /// Register = the time since the start, in microseconds. No step.
@@ -137,6 +145,8 @@ pub struct Program {
     pub mutexes: usize,
     /// The number of condition variables.
     pub conditions: usize,
+    /// For each stream, through how many ends bytes are written.
+    pub streams: Vec<usize>,
     /// The most steps of an execution.
     pub max_steps: u64,
     /// How late a step may be by its task's clock.
@@ -191,6 +201,8 @@ pub struct Run {
     pub preemptions: u32,
     /// The variables at the end.
     pub variables: Vec<i64>,
+    /// The registers of all tasks at the end.
+    pub registers: Vec<i64>,
 }
 
 const REGISTERS: usize = 8;
@@ -232,6 +244,7 @@ pub(super) struct Machine<'p> {
     waiting: Vec<Vec<usize>>,
     /// The tasks that wait on variables as on futexes.
     on_futexes: Vec<usize>,
+    pub(super) streams: Streams,
     pub(super) failed: bool,
     pub(super) over: bool,
     clocks: Clocks,
@@ -260,6 +273,7 @@ impl<'p> Machine<'p> {
             owners: vec![None; program.mutexes],
             waiting: vec![Vec::new(); program.conditions],
             on_futexes: Vec::new(),
+            streams: Streams::new(&program.streams),
             failed: false,
             over: false,
             clocks: Clocks::default(),
@@ -498,6 +512,8 @@ impl<'p> Machine<'p> {
                     ..next(Operation::Transfer, first)
                 }
             }
+            Code::Send(stream, _) | Code::Shut(stream) => self.streams.sends(stream, &next),
+            Code::Receive(_, stream, len) => self.streams.receives(stream, len, &next),
             Code::Sleep(_) => next(Operation::Sleep, 0),
             Code::Unlock(at) => next(Operation::Unlock, mutex(self.at(task, at))),
             Code::Wait(index, with) | Code::TimedWait(_, index, with, _) => {
@@ -637,6 +653,12 @@ impl<'p> Machine<'p> {
                     self.variables[index] = 0;
                 }
             }
+            Code::Send(stream, len) => self.streams.send(stream, len),
+            Code::Shut(stream) => self.streams.shut(stream),
+            Code::Receive(register, stream, len) => {
+                let count = self.streams.receive(stream, len, task as u16);
+                self.tasks[task].registers[register] = count as i64;
+            }
             Code::FutexWake(index) => {
                 let all = std::mem::take(&mut self.on_futexes);
                 for waiting in all {
@@ -717,6 +739,7 @@ impl Machine<'_> {
                 self.owners.clone(),
                 self.waiting.clone(),
                 self.on_futexes.clone(),
+                self.streams.clone(),
             ),
             (self.failed, self.over),
         )
@@ -923,5 +946,6 @@ pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
         }
         step += 1;
     };
-    Run { ending, choices, preemptions, variables: machine.variables }
+    let registers = machine.tasks.iter().flat_map(|task| task.registers).collect();
+    Run { ending, choices, preemptions, variables: machine.variables, registers }
 }

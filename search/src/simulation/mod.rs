@@ -6,6 +6,7 @@ pub mod harness;
 mod machine;
 pub mod programs;
 mod states;
+mod streams;
 pub mod timed;
 
 pub use machine::{At, Code, Compare, Ending, Program, Run, Value, run, runs};

@@ -100,6 +100,11 @@ impl Event {
                 event.touch(further, if reads { Access::Read } else { Access::Write });
             }
         }
+        if next.message != 0 {
+            let receives = next.operation == Operation::Ready;
+            let access = if receives { Access::Take } else { Access::Post(true) };
+            event.touch(next.message, access);
+        }
         if next.finds_signals && event.accesses.to(DESCRIPTORS).is_none() {
             event.touch(DESCRIPTORS, Access::Read);
         }

@@ -37,5 +37,7 @@ pub(super) fn is_known(next: &PendingOperation) -> bool {
     let times = next.has_timeout || next.not_due;
     let awaits = !next.awaited_objects.is_empty() || !next.restored_objects.is_empty();
     let spins = awaits || next.awaits_unknown;
-    !(shared || waits || times || spins || next.hides_something()) && next.harness == Harness::None
+    let sends = next.message != 0;
+    !(shared || waits || sends || times || spins || next.hides_something())
+        && next.harness == Harness::None
 }

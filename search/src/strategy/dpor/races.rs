@@ -119,7 +119,8 @@ fn races_of_wait(path: &[PathNode], event: &Event, before: &[u32]) -> Vec<usize>
         let may_run = frame.enabled.contains(&event.task) || frame.deferred == Some(event.task);
         // Others that need not come after this one may enable the operation.
         let is_known = waits && later.iter().all(is_covered);
-        if (may_run || !is_known) && !found.iter().any(is_covered) {
+        let lets = frame.event.lets(event);
+        if (may_run || !is_known) && !lets && !found.iter().any(is_covered) {
             found.push(at);
         }
         later.push(at);
