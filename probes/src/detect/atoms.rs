@@ -157,7 +157,9 @@ pub(crate) fn each_object(task: &Task, mut each: impl FnMut(Object)) {
         (O::Ready | O::Transfer | O::Read | O::Write | O::Await, _)
             if task.open_files.get().is_some() || task.operation.get() == O::Ready =>
         {
-            let words = task.open_files.get().map_or(WordSet::NONE, |awaited| awaited.words);
+            let is_over = || task.is_over();
+            let words = task.open_files.get();
+            let words = words.map_or(WordSet::NONE, |awaited| awaited.accessed(is_over));
             for word in words.iter().filter(|&word| may_be_point(word)) {
                 task.word_identity.set((0, 0));
                 each_within(task, word, (word, word + 8), &mut each);

@@ -40,7 +40,6 @@ mod operand;
 pub(crate) mod parts;
 pub(crate) mod patch;
 mod paths;
-mod pipes;
 pub(crate) mod placement;
 mod printed;
 pub(crate) mod private_list;

@@ -7,7 +7,7 @@ use crate::primitives::cancel;
 use crate::schedule::scheduler::choose_data;
 use crate::state::cancellation;
 use crate::state::task::{
-    ALERT_CANCELLED, ALERT_LATER, ALERT_SIGNAL, ALERT_UNTOUCHED, Gate, Interrupted,
+    ALERT_CANCELLED, ALERT_LATER, ALERT_SIGNAL, ALERT_UNTOUCHED, ExternalWait, Gate, Interrupted,
 };
 use crate::state::time::NEVER;
 use crate::state::world::{World, world};
@@ -19,6 +19,15 @@ use traces::Operation;
 fn begins_to_wait(operation: Operation) -> bool {
     use Operation as O;
     matches!(operation, O::SemWait | O::SemTimedWait | O::SignalWait | O::Sleep | O::Ready)
+}
+
+/// Whether the running task, at this gate, could take what it waits for.
+fn is_over(gate: Gate) -> bool {
+    match gate {
+        // SAFETY: a task that is parked at such a gate has stored the wait on its stack.
+        Gate::Ready(wait) => unsafe { ExternalWait::is_over(wait) },
+        _ => world().task().is_over(),
+    }
 }
 
 /// The running task was chosen for something else than its operation: to handle a signal or a
@@ -34,8 +43,11 @@ pub(crate) fn handle(operation: Operation, object: u64, site: u64, gate: Gate) {
             return;
         }
         let interrupts = task.interrupts.replace(Interrupted::Never);
+        // The kernel looks at what there is before it looks for signals.
+        let is_there = operation == Operation::Ready && is_over(gate);
         let ends = |handled| match interrupts {
             _ if alerts & ALERT_UNTOUCHED != 0 => false,
+            _ if is_there => false,
             Interrupted::Never => false,
             Interrupted::UnlessRestarted => handled == Interrupted::UnlessRestarted,
             Interrupted::Always => handled != Interrupted::Never,

@@ -8,7 +8,7 @@ use crate::kernel::children;
 use crate::kernel::descriptor_kind::inode;
 use crate::kernel::park::{Held, closed_meanwhile, park_at, words_of};
 use crate::kernel::pass;
-use crate::state::open_words::Awaited;
+use crate::state::awaited::Awaited;
 use crate::state::task::Interrupted;
 use crate::state::task::{ExternalWait, Gate};
 use crate::state::world::world;

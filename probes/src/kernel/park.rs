@@ -12,14 +12,17 @@ use crate::primitives::cancel;
 use crate::schedule::access_points;
 use crate::schedule::external;
 use crate::schedule::scheduler::point;
+use crate::state::awaited::Awaited;
 use crate::state::cancellation;
 use crate::state::clock;
-use crate::state::open_words::{Awaited, WordSet};
+use crate::state::open_words::{self, WordSet};
 use crate::state::outcome;
+use crate::state::pipes::Read;
 use crate::state::task::{ExternalWait, Gate, Interrupted};
 use crate::state::world::world;
 use crate::steps::record;
 use crate::sys::raw;
+use crate::sys::readable::is_readable;
 use std::cell::Cell;
 use traces::Operation;
 
@@ -62,6 +65,20 @@ fn park_to_change(
     if ended == Ended::Ready {
         access_points::compare(words, true, site);
     }
+    ended
+}
+
+/// The same for a read of a pipe, which has these words.
+fn park_to_read(
+    (words, read): (WordSet, Read),
+    wait: &ExternalWait,
+    (object, interrupts, site): (u64, Interrupted, u64),
+) -> Ended {
+    let task = world().task();
+    task.open_files.set(Some(Awaited::read(words, read)));
+    task.limited_wait.set(wait.address());
+    let ended = park(wait, object, interrupts, site);
+    task.open_files.set(None);
     ended
 }
 
@@ -129,6 +146,8 @@ pub(crate) struct Blocking {
     further: WordSet,
     /// Whether the step that ends the wait also makes the call.
     changes: bool,
+    /// The words of the pipe that the call reads, and what it reads.
+    read: Option<(WordSet, Read)>,
     site: u64,
 }
 
@@ -144,6 +163,7 @@ impl Blocking {
             retried: Cell::new(false),
             further: WordSet::NONE,
             changes: false,
+            read: None,
             site,
         }
     }
@@ -162,6 +182,11 @@ impl Blocking {
     /// The same, where the step that ends the wait also makes the call.
     pub(crate) fn in_one_step(self) -> Blocking {
         Blocking { changes: true, ..self }
+    }
+
+    /// The same for a read of a pipe.
+    pub(crate) fn reading(self, read: Option<(WordSet, Read)>) -> Blocking {
+        Blocking { read, ..self }
     }
 
     /// The same, for at most this long.
@@ -204,6 +229,30 @@ impl Blocking {
         self.wait_for_step()
     }
 
+    /// The step of a read, which may have to wait: none if other tasks do not use the pipe. The call's result if it
+    /// ends with the wait.
+    pub(crate) fn wait_to_read(&self) -> Result<(), i64> {
+        let Some((words, read)) = self.read else { return Ok(()) };
+        let is_ready = || is_readable(self.descriptor);
+        let is_there = is_ready() || {
+            children::give_time(is_ready);
+            is_ready()
+        };
+        // Bytes that the task knows to be there, other tasks that write do not affect.
+        let is_known = is_there && read.has_all();
+        let observed = if is_known { words.only(open_words::is_taken) } else { words };
+        if !is_there || access_points::is_step(observed, self.site) {
+            let held = Held::new(self.descriptor);
+            let mut one = libc::pollfd { fd: held.descriptor(), events: self.events, revents: 0 };
+            self.wait_for(&Poll::of(std::slice::from_mut(&mut one)).wait())?;
+            if !held.is_same() {
+                closed_meanwhile(self.site);
+            }
+        }
+        access_points::compare_read(words, is_known, self.site);
+        Ok(())
+    }
+
     /// Waits for any step of another task; the call's result if it ends with the wait.
     pub(crate) fn wait_for_step(&self) -> Result<(), i64> {
         let held = Held::new(self.descriptor);
@@ -235,6 +284,9 @@ impl Blocking {
         }
         let ended = match self.until.get() {
             Some(until) => park_until(until, self.words(), wait, (object, interrupts, self.site)),
+            None if let Some(read) = self.read => {
+                park_to_read(read, wait, (object, interrupts, self.site))
+            }
             None if self.changes => {
                 park_to_change(self.words(), wait, object, interrupts, self.site)
             }

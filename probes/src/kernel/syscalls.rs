@@ -314,8 +314,8 @@ fn answer_of(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_timerfd_create => descriptor::create(args[0], args[1]),
         libc::SYS_timerfd_settime => descriptor::set_time(args, site),
         libc::SYS_timerfd_gettime => descriptor::get_time(args, site),
-        libc::SYS_read
-        | libc::SYS_readv
+        libc::SYS_read => transfer::read(args, site),
+        libc::SYS_readv
         | libc::SYS_recvfrom
         | libc::SYS_recvmsg
         | libc::SYS_accept

@@ -1,4 +1,4 @@
-//! Calls that write to pipes and sockets, and calls that receive from sockets, without blocking the one
+//! Calls that write to pipes and sockets, and calls that read from them, without blocking the one
 //! kernel thread.
 //!
 //! A pipe or socket takes as much as there is room for; the rest waits, with its task. No flag of the
@@ -6,6 +6,7 @@
 //! `RWF_NOWAIT`, and where a kernel does not know that for pipes, a page is written at a time, which
 //! never blocks while the pipe is ready.
 
+use crate::detect::access;
 use crate::instrument::binary::open_files;
 use crate::kernel::descriptor_kind::{Kind, describe, kind, may_wait};
 use crate::kernel::park::Blocking;
@@ -136,6 +137,7 @@ fn to_pipe(number: i64, args: [u64; 6], site: u64) -> i64 {
     if number == libc::SYS_write && args[2] == 0 {
         return pass(number, args);
     }
+    let wrote = |answer| open_files::transferred(args[0], answer, false);
     let mut call = Blocking::new(args[0], libc::POLLOUT, site);
     let mut waited = false;
     loop {
@@ -156,7 +158,7 @@ fn to_pipe(number: i64, args: [u64; 6], site: u64) -> i64 {
         let is_ready = found & libc::POLLOUT != 0;
         let is_small = number == libc::SYS_write && args[2] as usize <= PAGE;
         if call.done == 0 && !(is_small && is_ready) && !may_wait(args[0]) {
-            let answer = pass(number, args);
+            let answer = wrote(pass(number, args));
             if answer == AGAIN {
                 point(Operation::Yield, 0, site, Gate::Open);
             }
@@ -166,11 +168,12 @@ fn to_pipe(number: i64, args: [u64; 6], site: u64) -> i64 {
         let limit = if call.done == 0 && number != libc::SYS_write { usize::MAX } else { most };
         let answer = match call.done {
             0 if is_small => match is_ready {
-                true => return pass(number, args),
+                true => return wrote(pass(number, args)),
                 false => AGAIN,
             },
             _ => {
-                pass_as(number, args, || part_to_pipe(args[0], (data, call.done), limit, is_ready))
+                let part = || part_to_pipe(args[0], (data, call.done), limit, is_ready);
+                wrote(pass_as(number, args, part))
             }
         };
         match answer {
@@ -328,8 +331,23 @@ const EMPTY: libc::msghdr = libc::msghdr {
     msg_flags: 0,
 };
 
-/// `read`, `readv`, `recvfrom`, `recvmsg`, `accept` and `accept4`: waits until there is something, and
-/// for as long as `MSG_WAITALL` demands.
+/// `read`.
+pub(crate) fn read(args: [u64; 6], site: u64) -> i64 {
+    let [descriptor, _, len, ..] = args;
+    let waits = len > 0 && access::is_in_company() && may_wait(descriptor);
+    let read = if waits { open_files::read_of_pipe(descriptor, len) } else { None };
+    let Some((_, known)) = read else {
+        return open_files::transferred(descriptor, receive(libc::SYS_read, args, site), true);
+    };
+    let call = Blocking::new(descriptor, libc::POLLIN, site).reading(read);
+    if let Err(result) = call.wait_to_read() {
+        return result;
+    }
+    known.took(pass(libc::SYS_read, args))
+}
+
+/// `read` of anything but a pipe, `readv`, `recvfrom`, `recvmsg`, `accept` and `accept4`: waits until there is something,
+/// and for as long as `MSG_WAITALL` demands.
 pub(crate) fn receive(number: i64, args: [u64; 6], site: u64) -> i64 {
     let flags = match number {
         libc::SYS_recvfrom => args[3] as i32,
@@ -358,18 +376,12 @@ pub(crate) fn receive(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
     let whole = whole && kind(args[0]) == Kind::Stream;
     let mut call = Blocking::new(args[0], libc::POLLIN, site).limited_by(libc::SO_RCVTIMEO);
-    // What the call returns is a matter of the order of the steps after which it continues, with few exceptions.
-    let is_alike = number == libc::SYS_read && open_files::returns_all(args[0], args[2]);
-    if !is_alike {
-        call = call.in_one_step();
-    }
+    // What the call returns is a matter of the order of the steps after which it continues.
+    call = call.in_one_step();
     loop {
         if !is_readable(args[0]) {
             if let Err(result) = call.wait() {
                 return result;
-            }
-            if number == libc::SYS_read {
-                open_files::looks_again(args[0], args[2], is_alike, site);
             }
             continue;
         }

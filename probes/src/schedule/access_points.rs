@@ -8,8 +8,9 @@ use crate::detect::delayed_stores;
 use crate::detect::learned_points;
 use crate::schedule::busy_loops::no_step;
 use crate::schedule::scheduler::{point, point_if, read_step};
+use crate::state::awaited::Awaited;
 use crate::state::locks;
-use crate::state::open_words::{Awaited, WordSet};
+use crate::state::open_words::{self, WordSet};
 use crate::state::task::{ExternalWait, Gate};
 use crate::state::world::world;
 use crate::steps::record;
@@ -91,11 +92,25 @@ pub(crate) fn compare(words: WordSet, writes: bool, site: u64) {
     }
 }
 
+/// Whether a call that changes the state of these open files is a step.
+pub(crate) fn is_step(words: WordSet, site: u64) -> bool {
+    words.iter().any(|word| is_point(&of_file(word, true, site)))
+}
+
+/// Compares a read of a pipe with these words: it takes something, and observes what was written unless that `is_known`.
+pub(crate) fn compare_read(words: WordSet, is_known: bool, site: u64) {
+    let taken = words.only(open_words::is_taken);
+    compare(taken, true, site);
+    if !is_known {
+        compare(words.only(|word| open_words::pipe_written(word).is_some()), false, site);
+    }
+}
+
 /// The running task is about to read from a descriptor, or to write to it, without waiting: one step, which changes
 /// the state of these open files if `wait` is over, and otherwise only looks at it.
 pub(crate) fn transfer_at_once(words: WordSet, descriptor: u64, wait: &ExternalWait, site: u64) {
     settle_write();
-    let is_point = words.iter().any(|word| is_point(&of_file(word, true, site)));
+    let is_point = is_step(words, site);
     if is_point {
         let task = world().task();
         task.open_files.set(Some(Awaited::change(words)));

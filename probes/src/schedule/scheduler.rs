@@ -24,6 +24,7 @@ use crate::state::end::End;
 use crate::state::locks::{self, mutex, rwlock, semaphore, spin_lock};
 use crate::state::outcome;
 use crate::state::pending_signals;
+use crate::state::pipes;
 use crate::state::root::root;
 use crate::state::task::{ALERT_BEFORE_STEP, ExternalWait, Gate, Lifecycle, Task};
 use crate::state::time::NEVER;
@@ -73,6 +74,7 @@ const NO_TASK: PendingOperation = PendingOperation {
     operation: Operation::Start,
     object: 0,
     mutex: 0,
+    message: 0,
     further_objects: Objects::NONE,
     site: 0,
     value: 0,
@@ -144,7 +146,7 @@ fn next(world: &World, number: u16) -> PendingOperation {
         Operation::TimedWriteLock => rwlock::is_writable(object) || rwlock::prefers_writers(object),
         Operation::RwUnlock => rwlock::is_written(object),
         Operation::Ready => task.open_files.get().is_none_or(|awaited| awaited.changes),
-        Operation::Transfer => stall::is_over(task),
+        Operation::Transfer => task.is_over(),
         Operation::Join => !stall::joins_in_vain(task),
         other => locks::would_succeed(other, object, gate.is_of_word()).unwrap_or(other.is_write()),
     };
@@ -160,6 +162,7 @@ fn next(world: &World, number: u16) -> PendingOperation {
         awaited_objects,
         restored_objects,
         further_objects: if has_further { further_objects(task, timed) } else { Objects::NONE },
+        message: pipes::message(task, || task.is_over()),
         // No reduction knows all the objects of a wait on more than two futexes.
         awaits_unknown: awaits_unknown || task.several.get().1 > 2,
         woken: task.woken.get(),

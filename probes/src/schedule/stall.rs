@@ -13,7 +13,7 @@ use crate::state::open_words;
 use crate::state::outcome;
 use crate::state::pending_signals;
 use crate::state::root::root;
-use crate::state::task::{ExternalWait, Gate, Lifecycle, Task};
+use crate::state::task::{Gate, Lifecycle, Task};
 use crate::state::upcalls;
 use crate::state::world::{World, world};
 use crate::steps::record;
@@ -462,9 +462,9 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
             changed
         }
         O::FutexWoken if !task.woken.get() => Effect::None,
-        O::Transfer => unless(is_over(task)),
+        O::Transfer => unless(task.is_over()),
         O::Ready if let Some(awaited) = task.open_files.get() => {
-            unless(awaited.changes && is_over(task))
+            unless(awaited.changes && task.is_over())
         }
         // The time limit of a wait for a signal passes.
         O::SignalWait if task.gate() == Gate::Open && !is_signalled(task) => Effect::None,
@@ -576,7 +576,7 @@ pub(crate) fn is_stalled(stalls: &SpinDetector, number: u16, task: &Task) -> boo
     let operation = task.operation.get();
     let has_ended = || match operation {
         Operation::TimedWake | Operation::FutexWoken => task.woken.get(),
-        Operation::Ready | Operation::Await => is_over(task),
+        Operation::Ready | Operation::Await => task.is_over(),
         Operation::SignalWait => is_signalled(task),
         _ => false,
     };
@@ -584,15 +584,6 @@ pub(crate) fn is_stalled(stalls: &SpinDetector, number: u16, task: &Task) -> boo
         && SpinDetector::may_spin_at(operation)
         && !has_ended()
         && !is_answered(number, task)
-}
-
-/// Whether there is something to find for a task that looks at descriptors or waits for them: what made them
-/// ready may be no step.
-pub(crate) fn is_over(task: &Task) -> bool {
-    let wait = task.limited_wait.get();
-    // SAFETY: while `open_files` has a value, the task is parked in the call that stored the address of its
-    // wait, on its stack, or 0.
-    task.open_files.get().is_some() && wait != 0 && unsafe { ExternalWait::is_over(wait) }
 }
 
 /// Whether a signal is there for a task that waits for one with a time limit.

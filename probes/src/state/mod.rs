@@ -1,5 +1,6 @@
 //! Plain data: tasks, objects and records of the current execution, and the state that outlives it.
 
+pub(crate) mod awaited;
 pub(crate) mod cancellation;
 pub(crate) mod clock;
 pub(crate) mod end;
@@ -11,6 +12,7 @@ pub(crate) mod open_words;
 pub(crate) mod outcome;
 pub(crate) mod overdue;
 pub(crate) mod pending_signals;
+pub(crate) mod pipes;
 pub(crate) mod root;
 pub(crate) mod stack;
 pub(crate) mod stacks;

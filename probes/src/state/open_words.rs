@@ -40,6 +40,17 @@ pub(crate) fn is_one(address: u64) -> bool {
     index(address).is_some()
 }
 
+/// Whether the word at this address is that of what was taken from a pipe.
+pub(crate) fn is_taken(address: u64) -> bool {
+    index(address).is_some_and(|at| (DESCRIPTORS + PIPES..FILES).contains(&at))
+}
+
+/// If the word at this address is that of what was written to a pipe: the descriptor by which the pipe is known.
+pub(crate) fn pipe_written(address: u64) -> Option<usize> {
+    let written = DESCRIPTORS..DESCRIPTORS + PIPES;
+    index(address).filter(|at| written.contains(at)).map(|at| at - DESCRIPTORS)
+}
+
 /// A name for the word at this address, if it is one; pipes have that of the descriptor by which they are known.
 pub(crate) fn name(address: u64) -> Option<String> {
     Some(match index(address)? {
@@ -100,6 +111,13 @@ impl WordSet {
         WordSet(std::array::from_fn(|at| self.0[at] | others.0[at]))
     }
 
+    /// Those of the words for which this holds.
+    pub(crate) fn only(self, holds: impl Fn(u64) -> bool) -> WordSet {
+        let mut set = WordSet::NONE;
+        self.iter().filter(|&word| holds(word)).for_each(|word| set.add(word, 8));
+        set
+    }
+
     /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         *self == WordSet::NONE
@@ -114,34 +132,6 @@ impl WordSet {
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
         let bits = self.0;
         (0..COUNT).filter(move |&index| bits[index / 64] & 1 << (index % 64) != 0).map(at)
-    }
-}
-
-/// What a parked task waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Awaited {
-    /// The words of that.
-    pub(crate) words: WordSet,
-    /// Whether the call changes the state of these where the wait has ended, instead of only looking.
-    pub(crate) changes: bool,
-    /// Whether signals and timers also change what the wait finds.
-    pub(crate) signals: bool,
-}
-
-impl Awaited {
-    /// A task looks at these.
-    pub(crate) fn look(words: WordSet, signals: bool) -> Awaited {
-        Awaited { words, changes: false, signals }
-    }
-
-    /// Whether the wait is for no data of a descriptor.
-    pub(crate) fn is_apart(&self) -> bool {
-        self.changes && self.words.is_apart()
-    }
-
-    /// A call that changes these.
-    pub(crate) fn change(words: WordSet) -> Awaited {
-        Awaited { words, changes: true, signals: false }
     }
 }
 
@@ -166,5 +156,9 @@ mod tests {
         let queues = WordSet::of(MESSAGE_QUEUES);
         assert_eq!(queues.iter().collect::<Vec<_>>(), [at(MESSAGE_QUEUES)]);
         assert!(queues.is_apart() && !queues.and(set).is_apart());
+        let taken = set.only(is_taken);
+        assert_eq!(taken.iter().count(), PIPES);
+        assert!(taken.iter().all(|word| pipe_written(word).is_none()));
+        assert_eq!(pipe_written(at(DESCRIPTORS + 5)), Some(5));
     }
 }

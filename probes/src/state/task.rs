@@ -1,7 +1,7 @@
 //! A task: one thread of the program.
 
+use crate::state::awaited::Awaited;
 use crate::state::library_call::LibraryCall;
-use crate::state::open_words::Awaited;
 use crate::state::stack::Stack;
 use crate::state::world::world;
 use std::cell::Cell;
@@ -344,6 +344,15 @@ pub(crate) struct Task {
 }
 
 impl Task {
+    /// Whether there is something to find for a task that looks at descriptors or waits for them: what made them
+    /// ready may be no step.
+    pub(crate) fn is_over(&self) -> bool {
+        let wait = self.limited_wait.get();
+        // SAFETY: while `open_files` has a value, the task is parked in the call that stored the address of its
+        // wait, on its stack, or 0.
+        self.open_files.get().is_some() && wait != 0 && unsafe { ExternalWait::is_over(wait) }
+    }
+
     /// An unused entry.
     #[allow(clippy::declare_interior_mutable_const, reason = "it is only copied, into the table")]
     pub(crate) const NONE: Task = Task {

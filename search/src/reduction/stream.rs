@@ -12,7 +12,7 @@ const MESSAGES: u64 = 1 << 60;
 const GROUPS: usize = 16;
 
 /// Messages of one size whose numbers follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Group {
     /// The number of the first one.
     first: u64,
@@ -31,16 +31,16 @@ impl Group {
 
     /// The message that has this byte: its number, and where its bytes end.
     fn with(&self, byte: u64) -> Option<(u64, u64)> {
-        if byte >= self.end() {
+        if !(self.from..self.end()).contains(&byte) {
             return None;
         }
-        let index = byte.saturating_sub(self.from) / self.size;
+        let index = (byte - self.from) / self.size;
         Some((self.first + index, self.from + (index + 1) * self.size))
     }
 }
 
 /// What a stream holds, by messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stream {
     /// The messages that a read may still need, in order.
     groups: [Group; GROUPS],
@@ -50,6 +50,10 @@ pub struct Stream {
     is_lost: bool,
     /// How many messages there were.
     count: u64,
+    /// Whether the last message is one whose bytes are not known yet.
+    posted: bool,
+    /// How many bytes were there before the first message.
+    before: u64,
     /// How many bytes were written.
     written: u64,
     /// How many were taken.
@@ -83,6 +87,26 @@ pub fn message(stream: u32, number: u64) -> u64 {
 }
 
 impl Stream {
+    /// A stream without bytes or messages.
+    pub const NONE: Stream = Stream {
+        groups: [Group { first: 0, from: 0, size: 0, count: 0 }; GROUPS],
+        len: 0,
+        is_lost: false,
+        count: 0,
+        posted: false,
+        before: 0,
+        written: 0,
+        taken: 0,
+        closed: None,
+        received: (0, 0),
+    };
+
+    /// A stream that holds this many bytes, which no task waits for. Its first message has the number `first`.
+    #[must_use]
+    pub fn new(first: u64, held: u64) -> Stream {
+        Stream { count: first, written: held, before: held, ..Stream::NONE }
+    }
+
     /// The number of the next message.
     #[must_use]
     pub fn next(&self) -> u64 {
@@ -101,13 +125,19 @@ impl Stream {
             self.closed = Some(self.count);
         }
         self.count += 1;
+        self.posted = !closes;
     }
 
-    /// The message that was posted last has this many bytes.
+    /// The message that was posted last, or one that was not posted, has this many bytes.
     pub fn write(&mut self, bytes: u64) {
-        let from = self.written;
+        if bytes == 0 {
+            return;
+        }
+        if !std::mem::take(&mut self.posted) {
+            self.count += 1;
+        }
+        let (number, from) = (self.count - 1, self.written);
         self.written += bytes;
-        let Some(number) = self.count.checked_sub(1).filter(|_| bytes > 0) else { return };
         let len = usize::from(self.len);
         let last = self.groups[..len].last_mut();
         match last {
@@ -128,13 +158,16 @@ impl Stream {
         groups.iter().find_map(|group| group.with(self.taken)).filter(|_| !self.is_lost)
     }
 
-    /// What a read of this many bytes by this reader needs. What was there before the first message counts as a part of
-    /// it. `ended`: the stream is empty, and no end is left through which bytes are written.
+    /// What a read of this many bytes by this reader needs. What was there before the first message needs none.
+    /// `ended`: the stream is empty, and no end is left through which bytes are written.
     #[must_use]
     pub fn needs(&self, reader: u16, len: u64, ended: bool) -> Needs {
         let wanted = self.taken.saturating_add(len);
-        if self.received.0 == reader && wanted <= self.received.1 {
+        if wanted <= self.before || self.received.0 == reader && wanted <= self.received.1 {
             return Needs::Nothing;
+        }
+        if self.taken < self.before {
+            return Needs::Unknown;
         }
         match (self.first(), self.closed.filter(|_| ended)) {
             (Some((number, end)), _) => Needs::Message { number, exact: wanted <= end },
@@ -163,7 +196,7 @@ mod tests {
     use super::*;
 
     fn sent(sizes: &[u64]) -> Stream {
-        let mut stream = Stream::default();
+        let mut stream = Stream::NONE;
         for &size in sizes {
             stream.post(false);
             stream.write(size);
@@ -205,13 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_were_there_before_belong_to_the_first_message() {
-        let mut stream = Stream::default();
-        stream.write(3);
-        assert_eq!((stream.held(), needs(&stream, 1, 1)), (3, Needs::Unknown));
+    fn bytes_that_were_there_before_need_no_message() {
+        let mut stream = Stream::new(7, 3);
+        assert_eq!((stream.held(), needs(&stream, 1, 3)), (3, Needs::Nothing));
         stream.post(false);
         stream.write(1);
-        assert_eq!(needs(&stream, 1, 4), exactly(0));
+        assert_eq!(needs(&stream, 1, 4), Needs::Unknown);
+        stream.take(1, 3);
+        assert_eq!(needs(&stream, 1, 1), exactly(7));
     }
 
     #[test]

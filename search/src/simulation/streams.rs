@@ -18,7 +18,7 @@ fn objects(stream: usize) -> [u64; 2] {
 
 impl Streams {
     pub(super) fn new(ends: &[usize]) -> Streams {
-        Streams(ends.iter().map(|&ends| (Stream::default(), ends)).collect())
+        Streams(ends.iter().map(|&ends| (Stream::NONE, ends)).collect())
     }
 
     /// The pending operation of a task that writes, or closes an end.

@@ -294,14 +294,11 @@ impl Catalogue {
                     of => Measure::Descriptor(argument(of)?),
                 };
             }
-            "takes" | "gives" => {
-                let (descriptor, len) = of.strip_suffix(']')?.split_once('[')?;
-                let (descriptor, len) = (argument(descriptor)?, argument(len)?);
-                operand.measure = match access {
-                    "takes" => Measure::Taken { from: descriptor, len },
-                    _ => Measure::Given { to: descriptor, len },
-                };
+            "takes" => {
+                let (from, len) = of.strip_suffix(']')?.split_once('[')?;
+                operand.measure = Measure::Taken { from: argument(from)?, len: argument(len)? };
             }
+            "gives" => operand.measure = Measure::Given(argument(of)?),
             "closes" => operand.measure = Measure::Closed(argument(of)?),
             "key" => operand.measure = Measure::Key(argument(of)?),
             "slot" => operand.measure = Measure::Slot(argument(of)?),

@@ -85,8 +85,8 @@ pub(super) fn several(
         Measure::Taken { from, len } => {
             open_files::each_taken((register(from), register(len)), arguments.site, each);
         }
-        Measure::Given { to, len } => {
-            open_files::each_given((register(to), register(len)), arguments.site, each);
+        Measure::Given(number) => {
+            open_files::each_given(register(number), arguments.site, each);
         }
         Measure::Closed(number) => open_files::each_closed(register(number), each),
         Measure::Key(number) => each(keys::word(register(number) as u32), 8),

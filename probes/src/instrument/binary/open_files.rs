@@ -2,15 +2,15 @@
 //!
 //! Descriptors that lead to the same file, directory, pipe or connection share a word, so that a write through one
 //! and a read through the other depend on each other: the word of the lowest of them, also after that was closed
-//! ([`known_files`]). [`pipes`] have two words. Closing a descriptor is an access to that word as well, since
+//! ([`known_files`]). [Pipes](pipes) have two words. Closing a descriptor is an access to that word as well, since
 //! afterwards it may lead to another file.
 
 use crate::detect::access::is_in_company;
 use crate::instrument::binary::known_files::{self, File};
-use crate::instrument::binary::pipes;
 use crate::instrument::binary::sockets;
 use crate::schedule::access_points::{transfer_at_once, visit_in_company};
 use crate::state::open_words::{self, DESCRIPTORS, PIPES, WordSet};
+use crate::state::pipes::{self, Read};
 use crate::state::task::ExternalWait;
 use crate::state::world::world;
 use crate::sys::raw;
@@ -42,7 +42,7 @@ fn state(descriptor: u64) -> Option<State> {
         return Some(State::Whole(word(lowest_of(descriptor, &status))));
     }
     let number = status.st_ino;
-    let first = pipes::first(number, || lowest_of(descriptor, &status));
+    let first = pipes::first(number, descriptor, || lowest_of(descriptor, &status));
     let index = (first as u32 as usize).min(PIPES - 1);
     let at = |index: usize| open_words::at(DESCRIPTORS + index);
     Some(State::Pipe { number, written: at(index), taken: at(PIPES + index) })
@@ -82,32 +82,48 @@ pub(crate) fn each_awaited(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
     }
 }
 
-/// The words that a read of at most `len` bytes accesses. A read that does not wait makes its step here.
+/// The words that a read of at most `len` bytes accesses. A read that does not wait makes its step here; one of a pipe
+/// that waits makes it later ([`crate::kernel::transfer`]).
 pub(super) fn each_taken((descriptor, len): (u64, u64), site: u64, each: &mut dyn FnMut(u64, u64)) {
     let found = state(descriptor);
     use_descriptor(descriptor, found, site);
     if let Some(found) = found.filter(|_| len > 0 && is_in_company() && !waits(descriptor))
         && is_exact(descriptor, found)
     {
-        transfer(descriptor, found, is_readable, site);
-        if let State::Pipe { number, .. } = found {
-            pipes::look(number, descriptor as u32 as i32, len);
+        return transfer(descriptor, found, is_readable, site);
+    }
+    match found {
+        Some(State::Pipe { .. }) if len > 0 && waits(descriptor) => {}
+        Some(State::Pipe { written, taken, .. }) => {
+            each(taken, 8);
+            each(written, 8);
         }
-        return;
+        _ => each_file(descriptor, each),
     }
-    let Some(State::Pipe { number, written, taken }) = found else {
-        return each_file(descriptor, each);
-    };
-    each(taken, 8);
-    // Other tasks may have run at that point.
-    let known = pipes::take(number, len);
-    let at = descriptor as u32 as i32;
-    // A read that waits looks again when that is over.
-    let looks = || len == 0 || !waits(descriptor) || pipes::depends_on_writes(number, at, len);
-    if !known && looks() {
-        each(written, 8);
-        pipes::look(number, at, len);
+}
+
+/// If the descriptor is that of a pipe: its words, and what a read of at most `len` bytes by the running task is.
+pub(crate) fn read_of_pipe(descriptor: u64, len: u64) -> Option<(WordSet, Read)> {
+    let State::Pipe { number, written, taken } = state(descriptor)? else { return None };
+    let mut words = WordSet::NONE;
+    words.add(written, 8);
+    words.add(taken, 8);
+    Some((words, Read::new(number, descriptor as u32 as i32, world().current.get(), len)))
+}
+
+/// A call of the running task returned this, and transferred so many bytes of a pipe if the descriptor is that of one.
+/// Returns the same.
+pub(crate) fn transferred(descriptor: u64, answer: i64, reads: bool) -> i64 {
+    if answer > 0
+        && pipes::are_any()
+        && let Some(State::Pipe { number, .. }) = state(descriptor)
+    {
+        match reads {
+            true => pipes::took(number, world().current.get(), answer as u64),
+            false => pipes::wrote(number, answer as u64),
+        }
     }
+    answer
 }
 
 /// Whether a read that does not wait takes something exactly if a poll finds the descriptor readable.
@@ -136,28 +152,9 @@ fn transfer(descriptor: u64, file: State, would_succeed: fn(u64) -> bool, site: 
     transfer_at_once(words, descriptor, &ExternalWait::new(would_succeed, descriptor), site);
 }
 
-/// Whether a read of `len` bytes from a pipe returns the same whichever writes end its wait.
-pub(crate) fn returns_all(descriptor: u64, len: u64) -> bool {
-    let Some(State::Pipe { number, .. }) = state(descriptor) else { return false };
-    pipes::returns_all(number, len)
-}
-
-/// A read that waited for the pipe, if it is one, looks again: which writes it finds is a matter of order, unless
-/// that does not change what it returns. That is a step where the end of the wait was none for the pipe.
-pub(crate) fn looks_again(descriptor: u64, len: u64, is_step: bool, site: u64) {
-    let Some(State::Pipe { number, written: address, .. }) = state(descriptor) else { return };
-    let at = descriptor as u32 as i32;
-    if is_in_company() && !pipes::finds_all(number, at, len) {
-        if is_step {
-            visit_in_company(address, 8, true, site);
-        }
-        pipes::look(number, at, len);
-    }
-}
-
-/// The words that a write of `len` bytes accesses: one that waits for room writes all in any case. A write that does
+/// The words that a write accesses: one that waits for room writes all in any case. A write that does
 /// not wait makes its step here.
-pub(super) fn each_given((descriptor, len): (u64, u64), site: u64, each: &mut dyn FnMut(u64, u64)) {
+pub(super) fn each_given(descriptor: u64, site: u64, each: &mut dyn FnMut(u64, u64)) {
     let found = state(descriptor);
     use_descriptor(descriptor, found, site);
     match found {
@@ -171,7 +168,7 @@ pub(super) fn each_given((descriptor, len): (u64, u64), site: u64, each: &mut dy
         }
         Some(State::Pipe { number, written, .. }) if waits(descriptor) => {
             each(written, 8);
-            pipes::give(number, len);
+            pipes::post(number, false);
         }
         _ => each_file(descriptor, each),
     }
@@ -189,6 +186,9 @@ pub(super) fn each_closed(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
 
 /// The descriptor is about to be closed.
 pub(super) fn closes(descriptor: u64) {
+    if let Some(State::Pipe { number, .. }) = state(descriptor) {
+        pipes::post(number, writes(descriptor));
+    }
     let descriptor = descriptor as u32 as i32;
     if DUPLICATES.0.get() && identity(descriptor).is_none() {
         let rest = (descriptor + 1).max(STANDARD)..DESCRIPTORS as i32;
@@ -210,6 +210,7 @@ pub(crate) fn continues(descriptor: u64, site: u64) -> bool {
         return false;
     };
     visit_in_company(address, 8, true, site);
+    pipes::post(number, false);
     pipes::is_fine(number)
 }
 
@@ -233,6 +234,12 @@ fn use_descriptor(descriptor: u64, file: Option<State>, site: u64) {
 fn waits(descriptor: u64) -> bool {
     let flags = flags(descriptor);
     flags >= 0 && flags & i64::from(libc::O_NONBLOCK) == 0
+}
+
+/// Whether bytes are written through the descriptor.
+fn writes(descriptor: u64) -> bool {
+    let flags = flags(descriptor);
+    flags >= 0 && flags & i64::from(libc::O_ACCMODE) != i64::from(libc::O_RDONLY)
 }
 
 /// The flags of the descriptor's open file, or an error.

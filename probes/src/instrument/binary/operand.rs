@@ -31,7 +31,7 @@ pub(super) enum Measure {
     /// The same for a read of as many bytes as the second register says.
     Taken { from: u8, len: u8 },
     /// The same for a write.
-    Given { to: u8, len: u8 },
+    Given(u8),
     /// The same for a call that closes the descriptor.
     Closed(u8),
     /// The key of thread-specific data in this register.
@@ -166,7 +166,7 @@ impl Operand {
             self.measure,
             Measure::Descriptor(_)
                 | Measure::Taken { .. }
-                | Measure::Given { .. }
+                | Measure::Given(_)
                 | Measure::Closed(_)
                 | Measure::Key(_)
                 | Measure::Stream

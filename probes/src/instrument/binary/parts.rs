@@ -58,7 +58,7 @@ fn is_of_text(operand: &Operand) -> bool {
             | Measure::Elements(_)
             | Measure::Descriptor(_)
             | Measure::Taken { .. }
-            | Measure::Given { .. }
+            | Measure::Given(_)
             | Measure::Hidden { .. }
             | Measure::HiddenKnown
     )

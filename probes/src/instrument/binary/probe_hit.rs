@@ -503,7 +503,7 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         | Measure::StandardStream
         | Measure::Descriptor(_)
         | Measure::Taken { .. }
-        | Measure::Given { .. }
+        | Measure::Given(_)
         | Measure::Closed(_)
         | Measure::Key(_)
         | Measure::Descriptors

@@ -172,13 +172,15 @@ impl Event {
             O::FutexWoken if !next.has_timeout => {}
             O::Site | O::Depart => self.touch(PREDICATES, Access::Write),
             // Signals and timers change what some descriptors report.
-            O::Ready if object == 0 => {
+            O::Ready if object == 0 && next.message == 0 => {
                 let access = if next.writes { Access::Write } else { Access::Read };
                 self.touch(DESCRIPTORS, access);
             }
             O::Ready => {
                 self.waits = !next.has_timeout;
-                self.touch(object, if next.writes { Access::Write } else { Access::Read });
+                if object != 0 {
+                    self.touch(object, if next.writes { Access::Write } else { Access::Read });
+                }
                 if !next.is_apart {
                     self.touch(DESCRIPTORS, Access::Read);
                 }
