@@ -43,7 +43,7 @@ pub(crate) fn handle(operation: Operation, object: u64, site: u64, gate: Gate) {
             return;
         }
         let interrupts = task.interrupts.replace(Interrupted::Never);
-        // The kernel looks at what there is before it looks for signals.
+        // The kernel looks for data before it looks for signals.
         let is_there = operation == Operation::Ready && is_over(gate);
         let ends = |handled| match interrupts {
             _ if alerts & ALERT_UNTOUCHED != 0 => false,

@@ -162,7 +162,7 @@ fn next(world: &World, number: u16) -> PendingOperation {
         awaited_objects,
         restored_objects,
         further_objects: if has_further { further_objects(task, timed) } else { Objects::NONE },
-        message: pipes::message(task, || task.is_over()),
+        message: message(task),
         // No reduction knows all the objects of a wait on more than two futexes.
         awaits_unknown: awaits_unknown || task.several.get().1 > 2,
         woken: task.woken.get(),
@@ -183,6 +183,18 @@ fn next(world: &World, number: u16) -> PendingOperation {
             of,
             identity::of_code(site) ^ task.frames.get(),
         )
+    }
+}
+
+/// The message of a pipe that a task's pending operation sends or receives, as an object; 0 if there is none.
+fn message(task: &Task) -> u64 {
+    match (task.operation.get(), task.open_files.get()) {
+        (Operation::Ready, Some(awaited)) => {
+            awaited.read.map_or(0, |read| read.message(task.is_over()))
+        }
+        (Operation::Write, Some(awaited)) => pipes::sent(awaited.words.iter()),
+        (Operation::Write, None) => pipes::sent(std::iter::once(task.object.get())),
+        _ => 0,
     }
 }
 

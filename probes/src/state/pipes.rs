@@ -11,11 +11,9 @@
 //! the room at once, as the kernel does, and the reads that follow depend on the writes.
 
 use crate::state::open_words::{self, PIPES, WordSet};
-use crate::state::task::Task;
 use crate::sys::raw;
 use search::reduction::stream::{self, Needs, Stream};
 use std::cell::Cell;
-use traces::Operation;
 
 /// A pipe that a call used in the current execution.
 #[derive(Debug, Clone, Copy)]
@@ -193,7 +191,7 @@ impl Read {
     }
 
     /// The message that it receives, as an object; 0 if that is not known.
-    fn message(&self, is_over: bool) -> u64 {
+    pub(crate) fn message(&self, is_over: bool) -> u64 {
         match self.needs(is_over) {
             Needs::Message { number, .. } => object(self.number, number),
             Needs::Nothing | Needs::Unknown => 0,
@@ -215,24 +213,14 @@ fn object(number: u64, message: u64) -> u64 {
     stream::message(first as u32, message)
 }
 
-/// The message that the pending operation of a task sends or receives, as an object; 0 if there is none. `is_over`: the
-/// task's wait, if it is one, has ended.
-pub(crate) fn message(task: &Task, is_over: impl FnOnce() -> bool) -> u64 {
-    if !are_any() {
-        return 0;
-    }
+/// The message that a task sends whose next step writes to one of these words, as an object; 0 if there is none.
+pub(crate) fn sent(mut words: impl Iterator<Item = u64>) -> u64 {
     let sent = |word: u64| {
         let at = newest(open_words::pipe_written(word)? as i32)?;
         let (pipe, stream) = (SEEN.all[at].get(), SEEN.streams[at].get());
         (pipe.first < PIPES as i32 - 1).then(|| object(pipe.number, stream.next()))
     };
-    let found = match (task.operation.get(), task.open_files.get()) {
-        (Operation::Ready, Some(awaited)) => awaited.read.map(|read| read.message(is_over())),
-        (Operation::Write, Some(awaited)) => awaited.words.iter().find_map(sent),
-        (Operation::Write, None) => sent(task.object.get()),
-        _ => None,
-    };
-    found.unwrap_or(0)
+    if are_any() { words.find_map(sent).unwrap_or(0) } else { 0 }
 }
 
 /// How many bytes the pipe holds.
