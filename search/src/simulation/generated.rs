@@ -1,7 +1,8 @@
 //! Random small programs with the complete set of their executions, to test strategies that promise
 //! a set of executions.
 
-use super::machine::{At, Code, Compare, Ending, Program, Run, Value, Wanted, run, runs};
+use super::machine::{Ending, Run, run, runs};
+use super::program::{At, Code, Compare, Program, Value, Wanted};
 use super::programs;
 use crate::reduction::events::{Map, Order};
 use crate::rng::Rng;

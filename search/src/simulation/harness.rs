@@ -2,7 +2,7 @@
 //! when no other task can, and meets the other tasks at variables, locks and waits.
 
 use super::generated::{body, compose};
-use super::machine::{At, Code, Program, Value};
+use super::program::{At, Code, Program, Value};
 use crate::rng::Rng;
 
 /// Program number `number` of a seed.

@@ -4,10 +4,12 @@
 pub mod generated;
 pub mod harness;
 mod machine;
+mod program;
 pub mod programs;
 mod states;
 mod streams;
 pub mod timed;
 
-pub use machine::{At, Code, Compare, Ending, Program, Run, Value, run, runs};
+pub use machine::{Ending, Run, run, runs};
+pub use program::{At, Code, Compare, Program, Value};
 pub use states::States;

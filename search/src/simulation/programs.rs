@@ -1,6 +1,6 @@
 //! The abstract programs on which strategies are compared.
 
-use super::machine::{At, Code, Compare, Program, Value};
+use super::program::{At, Code, Compare, Program, Value};
 use crate::rng::Rng;
 
 /// The index of a variable, mutex or the like with a fixed number.

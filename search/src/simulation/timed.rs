@@ -2,7 +2,8 @@
 //! schedules at different slacks.
 
 use super::generated::{classes, compose, fail_unless_less, store_unless};
-use super::machine::{At, Code, Compare, Ending, Program, Value, Wanted, runs};
+use super::machine::{Ending, runs};
+use super::program::{At, Code, Compare, Program, Value, Wanted};
 use crate::reduction::events::Map;
 use crate::rng::Rng;
 use crate::strategy::dfs::Dfs;
