@@ -187,14 +187,12 @@ fn unconditional(effect: &str) -> String {
             };
             format!("{} {files}", access(kind))
         }
-        Some((act @ ("takes" | "gives"), of)) => {
+        Some(("takes", of)) => {
             let (number, len) = of.strip_suffix(']').and_then(|of| of.split_once('[')).expect("N[M]");
             let (len, file) = (argument(len), argument(number));
-            match act {
-                "takes" => format!("reads at most as many bytes as {len} says from the open file of {file}"),
-                _ => format!("writes as many bytes as {len} says to the open file of {file}"),
-            }
+            format!("reads at most as many bytes as {len} says from the open file of {file}")
         }
+        Some(("gives", number)) => format!("writes to the open file of {}", argument(number)),
         Some(("closes", number)) => {
             format!("closes the descriptor in {}", argument(number))
         }

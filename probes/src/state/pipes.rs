@@ -66,7 +66,7 @@ fn index(number: u64) -> Option<usize> {
     SEEN.all[..SEEN.count.get()].iter().position(|pipe| pipe.get().number == number)
 }
 
-fn change(number: u64, how: impl FnOnce(&mut Pipe)) {
+fn set(number: u64, how: impl FnOnce(&mut Pipe)) {
     if let Some(at) = index(number) {
         let mut pipe = SEEN.all[at].get();
         how(&mut pipe);
@@ -114,9 +114,18 @@ fn newest(first: i32) -> Option<usize> {
     SEEN.all[..SEEN.count.get()].iter().rposition(|pipe| pipe.get().first == first)
 }
 
-/// A task has made the step of a write. `closes`: of closing an end through which bytes are written.
-pub(crate) fn post(number: u64, closes: bool) {
-    change_stream(number, |stream| stream.post(closes));
+/// A task has made the step of a write.
+pub(crate) fn post(number: u64) {
+    change_stream(number, |stream| stream.post(false));
+}
+
+/// A task has made a step that changes these words, such as those of a pipe of which it opens or closes an end. `closes`:
+/// it closes one through which bytes are written.
+pub(crate) fn change(words: WordSet, closes: bool) {
+    let written = words.iter().filter_map(open_words::pipe_written);
+    for at in written.filter_map(|first| newest(first as i32)) {
+        change_stream(SEEN.all[at].get().number, |stream| stream.post(closes));
+    }
 }
 
 /// A call has written this much.
@@ -135,14 +144,14 @@ pub(crate) fn took(number: u64, task: u16, bytes: u64) {
 
 /// Something other than a read takes from the pipe, or may.
 pub(crate) fn forget(number: u64) {
-    change(number, |pipe| pipe.coarse = true);
+    set(number, |pipe| pipe.coarse = true);
 }
 
 /// A task begins to wait for room, after it wrote this much.
 pub(crate) fn wait(number: u64, descriptor: i32, done: u64) {
     // What others wrote may be in parts smaller than a page, of which one read frees several.
     let others = held(descriptor) > done;
-    change(number, |pipe| pipe.coarse |= others);
+    set(number, |pipe| pipe.coarse |= others);
 }
 
 /// Whether a writer that waited continues page by page.
@@ -164,7 +173,11 @@ impl Read {
             return Needs::Unknown;
         }
         let is_empty = stream.held() == 0;
-        if is_empty && !is_over {
+        // A pipe with a name loses what it holds when all ends are closed.
+        if !is_over && !is_empty || pipe.named && held(self.descriptor) != stream.held() {
+            return Needs::Unknown;
+        }
+        if !is_over {
             return Needs::Message { number: stream.next(), exact: true };
         }
         // Another process may have written what no task wrote.

@@ -11,6 +11,7 @@ use crate::instrument::binary::operand::{Measure, Operand};
 use crate::instrument::binary::variable_arguments::Arguments;
 use crate::schedule::access_points::change_files;
 use crate::state::open_words::{self, WordSet};
+use crate::state::pipes;
 
 /// Determines which operands of a function are parts of its last step, and moves them to the end.
 pub(super) fn join(operands: &mut [Operand]) {
@@ -60,9 +61,13 @@ pub(super) fn change<'a>(
         return;
     }
     change_files(words, arguments.site);
+    let mut closes = false;
     for operand in joined.filter(|it| it.when.holds(arguments.general)) {
         if let Measure::Closed(number) = operand.measure {
-            open_files::closes(arguments.general[usize::from(number)]);
+            let descriptor = arguments.general[usize::from(number)];
+            closes |= open_files::writes(descriptor);
+            open_files::closes(descriptor);
         }
     }
+    pipes::change(words, closes);
 }

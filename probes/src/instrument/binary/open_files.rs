@@ -168,7 +168,7 @@ pub(super) fn each_given(descriptor: u64, site: u64, each: &mut dyn FnMut(u64, u
         }
         Some(State::Pipe { number, written, .. }) if waits(descriptor) => {
             each(written, 8);
-            pipes::post(number, false);
+            pipes::post(number);
         }
         _ => each_file(descriptor, each),
     }
@@ -186,9 +186,6 @@ pub(super) fn each_closed(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
 
 /// The descriptor is about to be closed.
 pub(super) fn closes(descriptor: u64) {
-    if let Some(State::Pipe { number, .. }) = state(descriptor) {
-        pipes::post(number, writes(descriptor));
-    }
     let descriptor = descriptor as u32 as i32;
     if DUPLICATES.0.get() && identity(descriptor).is_none() {
         let rest = (descriptor + 1).max(STANDARD)..DESCRIPTORS as i32;
@@ -210,7 +207,7 @@ pub(crate) fn continues(descriptor: u64, site: u64) -> bool {
         return false;
     };
     visit_in_company(address, 8, true, site);
-    pipes::post(number, false);
+    pipes::post(number);
     pipes::is_fine(number)
 }
 
@@ -237,7 +234,7 @@ fn waits(descriptor: u64) -> bool {
 }
 
 /// Whether bytes are written through the descriptor.
-fn writes(descriptor: u64) -> bool {
+pub(super) fn writes(descriptor: u64) -> bool {
     let flags = flags(descriptor);
     flags >= 0 && flags & i64::from(libc::O_ACCMODE) != i64::from(libc::O_RDONLY)
 }
