@@ -57,25 +57,21 @@ fn park_to_change(
     interrupts: Interrupted,
     site: u64,
 ) -> Ended {
-    let task = world().task();
-    task.open_files.set(Some(Awaited::change(words)));
-    task.limited_wait.set(wait.address());
-    let ended = park(wait, object, interrupts, site);
-    task.open_files.set(None);
+    let ended = park_for(Awaited::change(words), wait, (object, interrupts, site));
     if ended == Ended::Ready {
         access_points::compare(words, true, site);
     }
     ended
 }
 
-/// The same for a read of a pipe, which has these words.
-fn park_to_read(
-    (words, read): (WordSet, Read),
+/// Like `park`, where it is known for what.
+fn park_for(
+    awaited: Awaited,
     wait: &ExternalWait,
     (object, interrupts, site): (u64, Interrupted, u64),
 ) -> Ended {
     let task = world().task();
-    task.open_files.set(Some(Awaited::read(words, read)));
+    task.open_files.set(Some(awaited));
     task.limited_wait.set(wait.address());
     let ended = park(wait, object, interrupts, site);
     task.open_files.set(None);
@@ -184,11 +180,6 @@ impl Blocking {
         Blocking { changes: true, ..self }
     }
 
-    /// The same for a read of a pipe.
-    pub(crate) fn reading(self, read: Option<(WordSet, Read)>) -> Blocking {
-        Blocking { read, ..self }
-    }
-
     /// The same, for at most this long.
     pub(crate) fn until(self, nanoseconds: u64) -> Blocking {
         self.until.set(Some(clock::now().saturating_add(nanoseconds)));
@@ -229,10 +220,9 @@ impl Blocking {
         self.wait_for_step()
     }
 
-    /// The step of a read, which may have to wait: none if other tasks do not use the pipe. The call's result if it
-    /// ends with the wait.
-    pub(crate) fn wait_to_read(&self) -> Result<(), i64> {
-        let Some((words, read)) = self.read else { return Ok(()) };
+    /// The step of a read of a pipe with these words, which may have to wait: none if other tasks do not use the pipe.
+    /// The call's result if it ends with the wait.
+    pub(crate) fn wait_to_read(self, words: WordSet, read: Read) -> Result<(), i64> {
         let is_ready = || is_readable(self.descriptor);
         let is_there = is_ready() || {
             children::give_time(is_ready);
@@ -244,7 +234,8 @@ impl Blocking {
         if !is_there || access_points::is_step(observed, self.site) {
             let held = Held::new(self.descriptor);
             let mut one = libc::pollfd { fd: held.descriptor(), events: self.events, revents: 0 };
-            self.wait_for(&Poll::of(std::slice::from_mut(&mut one)).wait())?;
+            let call = Blocking { read: Some((words, read)), ..self };
+            call.wait_for(&Poll::of(std::slice::from_mut(&mut one)).wait())?;
             if !held.is_same() {
                 closed_meanwhile(self.site);
             }
@@ -284,8 +275,8 @@ impl Blocking {
         }
         let ended = match self.until.get() {
             Some(until) => park_until(until, self.words(), wait, (object, interrupts, self.site)),
-            None if let Some(read) = self.read => {
-                park_to_read(read, wait, (object, interrupts, self.site))
+            None if let Some((words, read)) = self.read => {
+                park_for(Awaited::read(words, read), wait, (object, interrupts, self.site))
             }
             None if self.changes => {
                 park_to_change(self.words(), wait, object, interrupts, self.site)

@@ -336,14 +336,13 @@ pub(crate) fn read(args: [u64; 6], site: u64) -> i64 {
     let [descriptor, _, len, ..] = args;
     let waits = len > 0 && access::is_in_company() && may_wait(descriptor);
     let read = if waits { open_files::read_of_pipe(descriptor, len) } else { None };
-    let Some((_, known)) = read else {
+    let Some((words, read)) = read else {
         return open_files::transferred(descriptor, receive(libc::SYS_read, args, site), true);
     };
-    let call = Blocking::new(descriptor, libc::POLLIN, site).reading(read);
-    if let Err(result) = call.wait_to_read() {
+    if let Err(result) = Blocking::new(descriptor, libc::POLLIN, site).wait_to_read(words, read) {
         return result;
     }
-    known.took(pass(libc::SYS_read, args))
+    read.took(pass(libc::SYS_read, args))
 }
 
 /// `read` of anything but a pipe, `readv`, `recvfrom`, `recvmsg`, `accept` and `accept4`: waits until there is something,
@@ -375,9 +374,9 @@ pub(crate) fn receive(number: i64, args: [u64; 6], site: u64) -> i64 {
         return answer;
     }
     let whole = whole && kind(args[0]) == Kind::Stream;
-    let mut call = Blocking::new(args[0], libc::POLLIN, site).limited_by(libc::SO_RCVTIMEO);
+    let call = Blocking::new(args[0], libc::POLLIN, site).limited_by(libc::SO_RCVTIMEO);
     // What the call returns is a matter of the order of the steps after which it continues.
-    call = call.in_one_step();
+    let mut call = call.in_one_step();
     loop {
         if !is_readable(args[0]) {
             if let Err(result) = call.wait() {

@@ -61,13 +61,15 @@ pub(super) fn change<'a>(
         return;
     }
     change_files(words, arguments.site);
-    let mut closes = false;
+    let (uses_pipes, mut closes) = (pipes::are_any(), false);
     for operand in joined.filter(|it| it.when.holds(arguments.general)) {
         if let Measure::Closed(number) = operand.measure {
             let descriptor = arguments.general[usize::from(number)];
-            closes |= open_files::writes(descriptor);
+            closes |= uses_pipes && open_files::writes(descriptor);
             open_files::closes(descriptor);
         }
     }
-    pipes::change(words, closes);
+    if uses_pipes {
+        pipes::change(words, closes);
+    }
 }

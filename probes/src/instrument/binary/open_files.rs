@@ -30,6 +30,21 @@ enum State {
     Pipe { number: u64, written: u64, taken: u64 },
 }
 
+impl State {
+    /// All its words.
+    fn words(self) -> WordSet {
+        let mut words = WordSet::NONE;
+        match self {
+            State::Whole(word) => words.add(word, 8),
+            State::Pipe { written, taken, .. } => {
+                words.add(written, 8);
+                words.add(taken, 8);
+            }
+        }
+        words
+    }
+}
+
 /// The state of the open file of a descriptor; none if the program's output there is captured for each task, so
 /// that no task observes it.
 fn state(descriptor: u64) -> Option<State> {
@@ -104,11 +119,9 @@ pub(super) fn each_taken((descriptor, len): (u64, u64), site: u64, each: &mut dy
 
 /// If the descriptor is that of a pipe: its words, and what a read of at most `len` bytes by the running task is.
 pub(crate) fn read_of_pipe(descriptor: u64, len: u64) -> Option<(WordSet, Read)> {
-    let State::Pipe { number, written, taken } = state(descriptor)? else { return None };
-    let mut words = WordSet::NONE;
-    words.add(written, 8);
-    words.add(taken, 8);
-    Some((words, Read::new(number, descriptor as u32 as i32, world().current.get(), len)))
+    let file = state(descriptor)?;
+    let State::Pipe { number, .. } = file else { return None };
+    Some((file.words(), Read::new(number, descriptor as u32 as i32, world().current.get(), len)))
 }
 
 /// A call of the running task returned this, and transferred so many bytes of a pipe if the descriptor is that of one.
@@ -141,15 +154,7 @@ fn is_transfer(descriptor: u64, file: State) -> bool {
 
 /// A call that does not wait makes one step: it changes nothing unless `would_succeed` holds for the descriptor.
 fn transfer(descriptor: u64, file: State, would_succeed: fn(u64) -> bool, site: u64) {
-    let mut words = WordSet::NONE;
-    match file {
-        State::Whole(word) => words.add(word, 8),
-        State::Pipe { written, taken, .. } => {
-            words.add(written, 8);
-            words.add(taken, 8);
-        }
-    }
-    transfer_at_once(words, descriptor, &ExternalWait::new(would_succeed, descriptor), site);
+    transfer_at_once(file.words(), descriptor, &ExternalWait::new(would_succeed, descriptor), site);
 }
 
 /// The words that a write accesses: one that waits for room writes all in any case. A write that does

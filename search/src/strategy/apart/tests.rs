@@ -73,12 +73,14 @@ fn each_class_is_run_once_whatever_the_pieces() {
     }
 }
 
-/// Whether tasks wait as for descriptors, or use streams, which this strategy does not follow.
-fn uses_descriptors(program: &Program) -> bool {
-    let is = |code: &Code| {
-        use Code as C;
-        matches!(code, C::Ready(_) | C::Send(..) | C::Receive(..) | C::Shut(_))
-    };
+/// Whether tasks wait as for descriptors, which this strategy does not follow.
+fn waits_for_descriptors(program: &Program) -> bool {
+    program.code.iter().flatten().any(|code| matches!(code, Code::Ready(_)))
+}
+
+/// The same for streams.
+fn uses_streams(program: &Program) -> bool {
+    let is = |code: &Code| matches!(code, Code::Send(..) | Code::Receive(..) | Code::Shut(_));
     program.code.iter().flatten().any(is)
 }
 
@@ -88,9 +90,12 @@ fn generated_programs_have_exactly_the_classes_of_all_schedules() {
     for number in 0..number_of_programs(300) {
         let generated = Generated::new(SEED, number);
         let run = found(&generated.program, None);
-        // Where such an operation was reached, the search is not complete.
-        if !run.is_complete {
-            assert!(uses_descriptors(&generated.program), "program {number}");
+        if waits_for_descriptors(&generated.program) {
+            assert!(!run.is_complete, "program {number}");
+            continue;
+        }
+        // A failure may come before the first operation on a stream in each execution.
+        if !run.is_complete && uses_streams(&generated.program) {
             continue;
         }
         assert_eq!(run.classes, generated.within(None), "program {number}");
