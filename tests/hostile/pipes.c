@@ -1,10 +1,12 @@
 // Threads that pass bytes through pipes; the first argument says which.
+#define _GNU_SOURCE
 #include <assert.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static const char *name = "bytes";
@@ -53,6 +55,22 @@ static void *writes_two(void *number) {
 static void *writes_text(void *unused) {
     assert(write(ends[1], "ab", 2) == 2 && write(ends[1], "cde", 3) == 3);
     close(ends[1]);
+    return unused;
+}
+
+// The same where each call has its bytes in two parts.
+static void *writes_parts(void *unused) {
+    struct iovec first[] = {{"a", 1}, {"b", 1}}, second[] = {{"c", 1}, {"de", 2}};
+    assert(writev(ends[1], first, 2) == 2 && writev(ends[1], second, 2) == 3);
+    close(ends[1]);
+    return unused;
+}
+
+// A call of which Heddle does not know what it writes.
+static void *writes_at_position(void *unused) {
+    char byte = 2;
+    struct iovec part = {&byte, 1};
+    assert(pwritev2(ends[1], &part, 1, -1, 0) == 1);
     return unused;
 }
 
@@ -109,6 +127,21 @@ static void take_text(void) {
     }
 }
 
+static void take_parts(void) {
+    char text[64];
+    struct iovec parts[] = {{text, 1}, {text + 1, 63}};
+    ssize_t count;
+    while ((count = readv(ends[0], parts, 2)) > 0) {
+        sums[0] = sums[0] * 10 + (int)count;
+    }
+}
+
+static void give_and_take_one(void) {
+    char byte = 1;
+    assert(write(ends[1], &byte, 1) == 1 && read(ends[0], &byte, 1) == 1);
+    sums[0] = byte;
+}
+
 static void request_two(void) {
     for (int request = 1; request <= 2; request++) {
         assert(write(ends[1], &request, sizeof request) == sizeof request);
@@ -141,6 +174,10 @@ int main(int count, char **arguments) {
         two(writes_two, writes_two, take_four);
     } else if (!strcmp(name, "text")) {
         two(writes_text, NULL, take_text);
+    } else if (!strcmp(name, "parts")) {
+        two(writes_parts, NULL, take_parts);
+    } else if (!strcmp(name, "position")) {
+        two(writes_at_position, NULL, give_and_take_one);
     } else if (!strcmp(name, "servers")) {
         two(serves, serves, request_two);
     } else if (!strcmp(name, "second")) {

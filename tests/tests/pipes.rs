@@ -16,6 +16,9 @@ const CASES: &[(&str, u64, &[u32])] = &[
     ("writers", 12, &[1122, 1212, 1221, 2112, 2121, 2211]),
     // A read of more than there is returns one text, or both.
     ("text", 4, &[5, 23]),
+    ("parts", 4, &[5, 23]),
+    // A call of which it is not known what it writes is two steps: the byte is taken before, between and behind them.
+    ("position", 4, &[1, 2]),
     // Each of two requests is answered by one thread or the other.
     ("servers", 24, &[24, 42]),
     // One byte is there before the threads begin.

@@ -189,8 +189,14 @@ fn unconditional(effect: &str) -> String {
         }
         Some(("takes", of)) => {
             let (number, len) = of.strip_suffix(']').and_then(|of| of.split_once('[')).expect("N[M]");
-            let (len, file) = (argument(len), argument(number));
-            format!("reads at most as many bytes as {len} says from the open file of {file}")
+            let file = argument(number);
+            match len.strip_prefix('v') {
+                Some(_) => format!("reads at most as many bytes as the buffers hold from the open file of {file}"),
+                None => {
+                    let len = argument(len);
+                    format!("reads at most as many bytes as {len} says from the open file of {file}")
+                }
+            }
         }
         Some(("gives", number)) => format!("writes to the open file of {}", argument(number)),
         Some(("closes", number)) => {

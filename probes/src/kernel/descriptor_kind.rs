@@ -81,13 +81,6 @@ pub(crate) fn own_path(directory: &[u8], descriptor: u64) -> [u8; 48] {
     path
 }
 
-/// Whether a call on the descriptor may wait: it is open, and not in the mode in which calls do not.
-pub(crate) fn may_wait(descriptor: u64) -> bool {
-    // SAFETY: `F_GETFL` takes no pointer.
-    let flags = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL) };
-    flags >= 0 && flags & i64::from(libc::O_NONBLOCK) == 0
-}
-
 /// The file that a descriptor refers to.
 pub(crate) fn inode(descriptor: u64) -> Option<(u64, u64)> {
     // SAFETY: `stat` is plain data, and the kernel writes only to it.

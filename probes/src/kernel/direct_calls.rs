@@ -8,6 +8,7 @@ use crate::memory::shared_views;
 use crate::schedule::access_points::{stored, visit};
 use crate::state::task::Lifecycle;
 use crate::state::world::world;
+use crate::sys::open_flags::OpenFlags;
 use crate::sys::raw;
 
 /// A system call is about to be served.
@@ -233,12 +234,9 @@ fn changes_mappings(number: i64, args: [u64; 6], site: u64) {
 
 /// Where the next byte of an open file is read or written; none if it may be at the end.
 fn position(descriptor: u64) -> Option<u64> {
-    // SAFETY: neither call passes pointers.
-    let (flags, position) = unsafe {
-        let flags = raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL);
-        (flags, raw::call!(libc::SYS_lseek, descriptor, 0, libc::SEEK_CUR))
-    };
-    let appends = flags >= 0 && flags as i32 & libc::O_APPEND != 0;
+    // SAFETY: the call passes no pointer.
+    let position = unsafe { raw::call!(libc::SYS_lseek, descriptor, 0, libc::SEEK_CUR) };
+    let appends = OpenFlags::of(descriptor).is_some_and(OpenFlags::appends);
     u64::try_from(position).ok().filter(|_| !appends)
 }
 

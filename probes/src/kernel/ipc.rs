@@ -4,7 +4,6 @@
 //! other processes may use, so the scheduler asks it whether the call could continue.
 
 use crate::kernel::children;
-use crate::kernel::descriptor_kind::may_wait;
 use crate::kernel::park::{Blocking, NO_DESCRIPTOR, has_stepped};
 use crate::kernel::pass::{pass, pass_as};
 use crate::kernel::system_v;
@@ -12,6 +11,7 @@ use crate::state::clock;
 use crate::state::open_words::{MESSAGE_QUEUES, SEMAPHORE_SETS, WordSet};
 use crate::state::task::ExternalWait;
 use crate::steps::record;
+use crate::sys::open_flags::{may_wait_to_read, may_wait_to_write};
 use crate::sys::raw;
 
 const AGAIN: i64 = -(libc::EAGAIN as i64);
@@ -215,11 +215,11 @@ fn is_possible(call: &Call) -> Option<(bool, bool)> {
 /// `mq_timedsend` and `mq_timedreceive`. A queue is a descriptor that can be polled.
 pub(crate) fn queue_call(number: i64, args: [u64; 6], site: u64) -> i64 {
     let [descriptor, .., limit, _] = args;
-    let events = match number {
-        libc::SYS_mq_timedsend => libc::POLLOUT,
-        _ => libc::POLLIN,
+    let (events, may_wait) = match number {
+        libc::SYS_mq_timedsend => (libc::POLLOUT, may_wait_to_write(descriptor)),
+        _ => (libc::POLLIN, may_wait_to_read(descriptor)),
     };
-    if !may_wait(descriptor) || limit != 0 && !clock::is_span(limit) {
+    if !may_wait || limit != 0 && !clock::is_span(limit) {
         return pass(number, args);
     }
     let past = libc::timespec { tv_sec: 0, tv_nsec: 0 };

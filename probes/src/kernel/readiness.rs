@@ -27,6 +27,7 @@ use crate::state::task::Gate;
 use crate::state::task::Interrupted;
 use crate::state::world::world;
 use crate::steps::record;
+use crate::sys::open_flags::OpenFlags;
 use crate::sys::raw;
 use traces::Operation;
 
@@ -36,10 +37,8 @@ use traces::Operation;
 pub(crate) fn wait_ready(descriptor: u64, events: i16, site: u64) -> bool {
     let mut one = libc::pollfd { fd: descriptor as i32, events, revents: 0 };
     let poll = Poll::of(std::slice::from_mut(&mut one));
-    // SAFETY: `F_GETFL` takes no pointer.
-    let flags = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL) };
-    let waits = flags & i64::from(libc::O_NONBLOCK) == 0;
-    if flags < 0 || (!waits || poll.is_ready()) && !descriptor::is_one(descriptor) {
+    let Some(waits) = OpenFlags::of(descriptor).map(OpenFlags::waits) else { return true };
+    if (!waits || poll.is_ready()) && !descriptor::is_one(descriptor) {
         return true;
     }
     let wait = poll.wait();

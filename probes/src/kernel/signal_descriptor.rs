@@ -4,12 +4,12 @@
 //! its kind the descriptor is an eventfd. Before the runtime asks the kernel which descriptors are ready, it sets the count of each to
 //! what the asking task would find: the signals of the process, and its own.
 
-use crate::kernel::descriptor_kind::may_wait;
 use crate::memory::kernel_changes;
 use crate::state::outcome;
 use crate::state::pending_signals;
 use crate::state::upcalls;
 use crate::state::world::world;
+use crate::sys::open_flags::may_wait_to_read;
 use crate::sys::raw;
 use crate::sys::stops;
 use std::cell::Cell;
@@ -129,7 +129,7 @@ pub(crate) fn closed(descriptor: u64) {
 /// This process is a copy that is not controlled: its descriptors become the kernel's.
 pub(crate) fn leave_control() {
     for known in REPORTERS.0.iter().filter_map(|slot| slot.take()) {
-        let waits = may_wait(known.descriptor);
+        let waits = may_wait_to_read(known.descriptor);
         let flags = if waits { 0 } else { libc::SFD_NONBLOCK };
         // SAFETY: the kernel reads the set from a local; the other calls pass no pointers.
         unsafe {

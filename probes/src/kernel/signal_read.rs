@@ -1,6 +1,5 @@
 //! Reads from a descriptor of `signalfd`.
 
-use crate::kernel::descriptor_kind::may_wait;
 use crate::kernel::park::{closed_meanwhile, park_at};
 use crate::kernel::signal_descriptor::{is_one, signals};
 use crate::kernel::signal_waits::await_children;
@@ -8,6 +7,7 @@ use crate::state::pending_signals;
 use crate::state::task::{ExternalWait, Gate, Interrupted};
 use crate::state::world::world;
 use crate::steps::record;
+use crate::sys::open_flags::may_wait_to_read;
 use traces::Operation;
 
 /// What a parked read waits for, on its task's stack.
@@ -33,7 +33,7 @@ pub(crate) fn read(args: [u64; 6], site: u64) -> i64 {
         return -i64::from(libc::EINVAL);
     }
     await_children(site);
-    let waits = may_wait(descriptor);
+    let waits = may_wait_to_read(descriptor);
     let awaited = Awaited { task: world().current.get(), signals: signals(descriptor) };
     let wait = ExternalWait::new(is_pending, &raw const awaited as u64).private_if(|_| true);
     let gate = if waits { Gate::Ready(wait.address()) } else { Gate::Open };

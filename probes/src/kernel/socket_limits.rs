@@ -1,8 +1,9 @@
 //! Time limits of sockets that are before now (`SO_RCVTIMEO` and `SO_SNDTIMEO` with negative seconds): their calls
 //! do not wait. The kernel reports such a limit as none.
 
-use crate::kernel::descriptor_kind::{inode, may_wait};
+use crate::kernel::descriptor_kind::inode;
 use crate::state::exclusive::Exclusive;
+use crate::sys::open_flags::{may_wait_to_read, may_wait_to_write};
 use crate::sys::raw;
 
 /// The most such limits in one execution; with further ones, calls wait.
@@ -46,5 +47,9 @@ pub(crate) fn is_past(descriptor: u64, option: i32) -> bool {
 
 /// Whether a call that sends or receives, which has this option as its limit, may wait.
 pub(crate) fn may_wait_for(descriptor: u64, option: i32) -> bool {
+    let may_wait = match option {
+        libc::SO_RCVTIMEO => may_wait_to_read,
+        _ => may_wait_to_write,
+    };
     may_wait(descriptor) && !is_past(descriptor, option)
 }

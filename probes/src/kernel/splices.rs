@@ -1,21 +1,28 @@
 //! `sendfile`, `splice`, `tee` and `vmsplice`: transfers within the kernel, which must not block the one
 //! kernel thread.
 
-use crate::kernel::descriptor_kind::{Kind, kind, may_wait};
+use crate::kernel::descriptor_kind::{Kind, kind};
 use crate::kernel::park::{Blocking, words_of};
 use crate::kernel::pass::{pass, pass_as};
 use crate::kernel::polling::Poll;
 use crate::state::task::ExternalWait;
+use crate::sys::open_flags::{OpenFlags, may_wait_to_write};
 use crate::sys::raw;
 
 /// How much a descriptor that is ready for writing takes without blocking.
 const PAGE: u64 = 4096;
 const AGAIN: i64 = -(libc::EAGAIN as i64);
 
+/// Whether one descriptor is open for reading and the other for writing. Else a transfer fails at once.
+fn allows(from: u64, to: u64) -> bool {
+    OpenFlags::of(from).is_some_and(OpenFlags::reads)
+        && OpenFlags::of(to).is_some_and(OpenFlags::writes)
+}
+
 /// Whether a descriptor may block and is not ready.
 fn blocks(descriptor: u64, events: i16) -> bool {
     let mut one = libc::pollfd { fd: descriptor as i32, events, revents: 0 };
-    may_wait(descriptor)
+    OpenFlags::of(descriptor).is_some_and(OpenFlags::waits)
         && kind(descriptor) != Kind::Other
         && !Poll::of(std::slice::from_mut(&mut one)).is_ready()
 }
@@ -40,7 +47,7 @@ fn wait(call: &Blocking, from: u64, to: u64) -> Result<(), i64> {
 /// `sendfile`: as many calls as the receiver needs, each of which it takes at once.
 pub(crate) fn sendfile(args: [u64; 6], site: u64) -> i64 {
     let [to, from, offset, len, ..] = args;
-    if !may_wait(to) || kind(to) == Kind::Other {
+    if !allows(from, to) || !may_wait_to_write(to) || kind(to) == Kind::Other {
         return pass(libc::SYS_sendfile, args);
     }
     let mut call = Blocking::new(to, libc::POLLOUT, site)
@@ -71,7 +78,7 @@ pub(crate) fn splice(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_tee => (args[0], args[1], 3),
         _ => (args[0], args[0], 3),
     };
-    if args[flags] & NOW != 0 {
+    if args[flags] & NOW != 0 || number != libc::SYS_vmsplice && !allows(from, to) {
         return pass(number, args);
     }
     let mut now = args;
@@ -81,7 +88,9 @@ pub(crate) fn splice(number: i64, args: [u64; 6], site: u64) -> i64 {
     let mut call = Blocking::new(from, libc::POLLIN, site);
     loop {
         let waited = match number {
-            libc::SYS_vmsplice if !is_for_writing(to) => wait_one(&call, from, libc::POLLIN),
+            libc::SYS_vmsplice if !OpenFlags::of(to).is_some_and(OpenFlags::writes) => {
+                wait_one(&call, from, libc::POLLIN)
+            }
             libc::SYS_vmsplice => wait_one(&call, to, libc::POLLOUT),
             // What was moved before is the result when there is no more.
             _ if call.done > 0 && blocks(from, libc::POLLIN) => return call.done as i64,
@@ -90,7 +99,7 @@ pub(crate) fn splice(number: i64, args: [u64; 6], site: u64) -> i64 {
         if let Err(result) = waited {
             return result;
         }
-        if to_socket && may_wait(to) && number == libc::SYS_splice {
+        if to_socket && may_wait_to_write(to) && number == libc::SYS_splice {
             now[len] = (args[len] - call.done as u64).min(PAGE);
         }
         // SAFETY: the program's own call, in the form that does not wait, for a part of it.
@@ -116,11 +125,4 @@ fn wait_one(call: &Blocking, descriptor: u64, events: i16) -> Result<(), i64> {
         call.wait_for(&poll.wait())?;
     }
     Ok(())
-}
-
-/// Whether the descriptor is open for writing.
-fn is_for_writing(descriptor: u64) -> bool {
-    // SAFETY: `F_GETFL` takes no pointer.
-    let flags = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL) };
-    flags as i32 & libc::O_ACCMODE != libc::O_RDONLY
 }

@@ -314,12 +314,10 @@ fn answer_of(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_timerfd_create => descriptor::create(args[0], args[1]),
         libc::SYS_timerfd_settime => descriptor::set_time(args, site),
         libc::SYS_timerfd_gettime => descriptor::get_time(args, site),
-        libc::SYS_read => transfer::read(args, site),
-        libc::SYS_readv
-        | libc::SYS_recvfrom
-        | libc::SYS_recvmsg
-        | libc::SYS_accept
-        | libc::SYS_accept4 => transfer::receive(number, args, site),
+        libc::SYS_read | libc::SYS_readv => transfer::read(number, args, site),
+        libc::SYS_recvfrom | libc::SYS_recvmsg | libc::SYS_accept | libc::SYS_accept4 => {
+            transfer::receive(number, args, site)
+        }
         // At the position of the file, which pipes and sockets do not have.
         libc::SYS_preadv2 if args[3] == u64::MAX && args[5] == 0 => {
             transfer::receive(libc::SYS_readv, [args[0], args[1], args[2], 0, 0, 0], site)

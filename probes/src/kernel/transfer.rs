@@ -8,7 +8,7 @@
 
 use crate::detect::access;
 use crate::instrument::binary::open_files;
-use crate::kernel::descriptor_kind::{Kind, describe, kind, may_wait};
+use crate::kernel::descriptor_kind::{Kind, describe, kind};
 use crate::kernel::park::Blocking;
 use crate::kernel::pass::{pass, pass_as};
 use crate::kernel::polling::room;
@@ -21,6 +21,7 @@ use crate::schedule::scheduler::point;
 use crate::state::pending_signals::Information;
 use crate::state::task::Gate;
 use crate::state::world::world;
+use crate::sys::open_flags::{may_wait_to_read, may_wait_to_write};
 use crate::sys::raw;
 use crate::sys::readable::is_readable;
 use traces::Operation;
@@ -88,7 +89,7 @@ pub(crate) fn send(number: i64, args: [u64; 6], site: u64) -> i64 {
         Kind::Stream | Kind::Messages => to_socket(number, args, site),
         Kind::Other => {
             let call = Blocking::new(args[0], libc::POLLOUT, site);
-            match may_wait(args[0]).then(|| before(&call, number, args)) {
+            match may_wait_to_write(args[0]).then(|| before(&call, number, args)) {
                 Some(Err(error)) => error,
                 _ => pass(number, args),
             }
@@ -157,7 +158,7 @@ fn to_pipe(number: i64, args: [u64; 6], site: u64) -> i64 {
         }
         let is_ready = found & libc::POLLOUT != 0;
         let is_small = number == libc::SYS_write && args[2] as usize <= PAGE;
-        if call.done == 0 && !(is_small && is_ready) && !may_wait(args[0]) {
+        if call.done == 0 && !(is_small && is_ready) && !may_wait_to_write(args[0]) {
             let answer = wrote(pass(number, args));
             if answer == AGAIN {
                 point(Operation::Yield, 0, site, Gate::Open);
@@ -331,21 +332,40 @@ const EMPTY: libc::msghdr = libc::msghdr {
     msg_flags: 0,
 };
 
-/// `read`.
-pub(crate) fn read(args: [u64; 6], site: u64) -> i64 {
-    let [descriptor, _, len, ..] = args;
-    let waits = len > 0 && access::is_in_company() && may_wait(descriptor);
+/// How many bytes these parts have; none if their array cannot be read.
+fn size_of_parts(parts: u64, count: u64) -> Option<u64> {
+    /// `UIO_MAXIOV`
+    const MOST: u64 = 1024;
+    let size = |at: u64| {
+        let mut bytes = [0; 8];
+        let address = parts.checked_add(at * size_of::<libc::iovec>() as u64 + 8)?;
+        raw::read(address, &mut bytes).then_some(u64::from_ne_bytes(bytes))
+    };
+    if count > MOST {
+        return None;
+    }
+    (0..count).try_fold(0, |sum: u64, at| sum.checked_add(size(at)?))
+}
+
+/// `read` and `readv`.
+pub(crate) fn read(number: i64, args: [u64; 6], site: u64) -> i64 {
+    let [descriptor, to, len, ..] = args;
+    let len = match number {
+        libc::SYS_readv => size_of_parts(to, len).unwrap_or(0),
+        _ => len,
+    };
+    let waits = len > 0 && access::is_in_company() && may_wait_to_read(descriptor);
     let read = if waits { open_files::read_of_pipe(descriptor, len) } else { None };
     let Some((words, read)) = read else {
-        return open_files::transferred(descriptor, receive(libc::SYS_read, args, site), true);
+        return open_files::transferred(descriptor, receive(number, args, site), true);
     };
     if let Err(result) = Blocking::new(descriptor, libc::POLLIN, site).wait_to_read(words, read) {
         return result;
     }
-    read.took(pass(libc::SYS_read, args))
+    read.took(pass(number, args))
 }
 
-/// `read` of anything but a pipe, `readv`, `recvfrom`, `recvmsg`, `accept` and `accept4`: waits until there is something,
+/// `read` and `readv` of anything but a pipe, `preadv2`, `recvfrom`, `recvmsg`, `accept` and `accept4`: waits until there is something,
 /// and for as long as `MSG_WAITALL` demands.
 pub(crate) fn receive(number: i64, args: [u64; 6], site: u64) -> i64 {
     let flags = match number {

@@ -5,6 +5,7 @@ pub(crate) mod copies;
 pub(crate) mod dispatch;
 pub(crate) mod errno;
 pub(crate) mod interpose;
+pub(crate) mod open_flags;
 pub(crate) mod own_image;
 pub(crate) mod raw;
 pub(crate) mod readable;

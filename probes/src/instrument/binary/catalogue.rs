@@ -296,6 +296,7 @@ impl Catalogue {
             }
             "takes" => {
                 let (from, len) = of.strip_suffix(']')?.split_once('[')?;
+                let len = len.strip_prefix('v').unwrap_or(len);
                 operand.measure = Measure::Taken { from: argument(from)?, len: argument(len)? };
             }
             "gives" => operand.measure = Measure::Given(argument(of)?),

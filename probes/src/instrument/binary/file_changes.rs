@@ -12,6 +12,7 @@ use crate::instrument::binary::variable_arguments::Arguments;
 use crate::schedule::access_points::change_files;
 use crate::state::open_words::{self, WordSet};
 use crate::state::pipes;
+use crate::sys::open_flags::OpenFlags;
 
 /// Determines which operands of a function are parts of its last step, and moves them to the end.
 pub(super) fn join(operands: &mut [Operand]) {
@@ -65,7 +66,7 @@ pub(super) fn change<'a>(
     for operand in joined.filter(|it| it.when.holds(arguments.general)) {
         if let Measure::Closed(number) = operand.measure {
             let descriptor = arguments.general[usize::from(number)];
-            closes |= uses_pipes && open_files::writes(descriptor);
+            closes |= uses_pipes && OpenFlags::of(descriptor).is_some_and(OpenFlags::writes);
             open_files::closes(descriptor);
         }
     }

@@ -13,6 +13,7 @@ use crate::state::open_words::{self, DESCRIPTORS, PIPES, WordSet};
 use crate::state::pipes::{self, Read};
 use crate::state::task::ExternalWait;
 use crate::state::world::world;
+use crate::sys::open_flags::OpenFlags;
 use crate::sys::raw;
 use crate::sys::readable::{is_readable, least_readable};
 use std::cell::Cell;
@@ -71,8 +72,9 @@ pub(crate) fn each_file(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
         Some(State::Whole(word)) => each(word, 8),
         Some(State::Pipe { number, written, taken }) => {
             each(taken, 8);
-            each(written, 8);
+            // The next step of another task may be a read that returns what this call writes.
             pipes::forget(number);
+            each(written, 8);
         }
     }
 }
@@ -97,18 +99,24 @@ pub(crate) fn each_awaited(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
     }
 }
 
-/// The words that a read of at most `len` bytes accesses. A read that does not wait makes its step here; one of a pipe
+/// The words that a read of at most `len` bytes, or to `len` buffers, accesses. A read that does not wait makes its step here; one of a pipe
 /// that waits makes it later ([`crate::kernel::transfer`]).
 pub(super) fn each_taken((descriptor, len): (u64, u64), site: u64, each: &mut dyn FnMut(u64, u64)) {
     let found = state(descriptor);
     use_descriptor(descriptor, found, site);
-    if let Some(found) = found.filter(|_| len > 0 && is_in_company() && !waits(descriptor))
+    let flags = OpenFlags::of(descriptor);
+    if flags.is_some_and(|flags| !flags.reads()) {
+        // The call fails without using the file.
+        return;
+    }
+    let waits = flags.is_some_and(OpenFlags::waits);
+    if let Some(found) = found.filter(|_| len > 0 && is_in_company() && !waits)
         && is_exact(descriptor, found)
     {
         return transfer(descriptor, found, is_readable, site);
     }
     match found {
-        Some(State::Pipe { .. }) if len > 0 && waits(descriptor) => {}
+        Some(State::Pipe { .. }) if len > 0 && waits => {}
         Some(State::Pipe { written, taken, .. }) => {
             each(taken, 8);
             each(written, 8);
@@ -162,8 +170,13 @@ fn transfer(descriptor: u64, file: State, would_succeed: fn(u64) -> bool, site: 
 pub(super) fn each_given(descriptor: u64, site: u64, each: &mut dyn FnMut(u64, u64)) {
     let found = state(descriptor);
     use_descriptor(descriptor, found, site);
+    let flags = OpenFlags::of(descriptor);
+    if flags.is_some_and(|flags| !flags.writes()) {
+        return;
+    }
+    let waits = flags.is_some_and(OpenFlags::waits);
     match found {
-        Some(found) if is_in_company() && !waits(descriptor) && is_transfer(descriptor, found) => {
+        Some(found) if is_in_company() && !waits && is_transfer(descriptor, found) => {
             // Whether there is room decides nothing here: a full pipe may take a little, and the call shows then
             // whether it was refused.
             transfer(descriptor, found, |_| true, site);
@@ -171,7 +184,7 @@ pub(super) fn each_given(descriptor: u64, site: u64, each: &mut dyn FnMut(u64, u
                 pipes::forget(number);
             }
         }
-        Some(State::Pipe { number, written, .. }) if waits(descriptor) => {
+        Some(State::Pipe { number, written, .. }) if waits => {
             each(written, 8);
             pipes::post(number);
         }
@@ -230,24 +243,6 @@ fn own(descriptor: u64, file: Option<State>, each: &mut dyn FnMut(u64, u64)) {
 /// calls that use it.
 fn use_descriptor(descriptor: u64, file: Option<State>, site: u64) {
     own(descriptor, file, &mut |address, size| visit_in_company(address, size, false, site));
-}
-
-/// Whether a call on the descriptor waits.
-fn waits(descriptor: u64) -> bool {
-    let flags = flags(descriptor);
-    flags >= 0 && flags & i64::from(libc::O_NONBLOCK) == 0
-}
-
-/// Whether bytes are written through the descriptor.
-pub(super) fn writes(descriptor: u64) -> bool {
-    let flags = flags(descriptor);
-    flags >= 0 && flags & i64::from(libc::O_ACCMODE) != i64::from(libc::O_RDONLY)
-}
-
-/// The flags of the descriptor's open file, or an error.
-fn flags(descriptor: u64) -> i64 {
-    // SAFETY: passes no pointer.
-    unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFL) }
 }
 
 /// An execution begins.

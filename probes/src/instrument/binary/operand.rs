@@ -28,7 +28,7 @@ pub(super) enum Measure {
     Pointed(u8),
     /// The state of the open file whose descriptor is in this register.
     Descriptor(u8),
-    /// The same for a read of as many bytes as the second register says.
+    /// The same for a read of as many bytes, or to as many buffers, as the second register says.
     Taken { from: u8, len: u8 },
     /// The same for a write.
     Given(u8),
