@@ -8,11 +8,14 @@
 //!
 //! The *base* of a state is the least time at which the next step of any task could have happened
 //! ([`Clocks::ready`]). An expiry is enabled if its time is at most the base plus the *slack*: no step
-//! is later than the slack. Nothing can delay an access to memory, so its time is the clock of its
-//! task; that of an acquisition is, too, unless others held the mutex for a while since. The clock of
-//! what such a step finds would be of no use: it rises with each iteration of a loop that polls, and a
+//! is later than the slack. Nothing can delay an operation that does not wait, so its time is the clock
+//! of its task; that of an acquisition is, too, unless others held the mutex for a while since. The clock
+//! of what such a step finds would be of no use: it rises with each iteration of a loop that polls, and a
 //! loop with a time limit would expire before a task that was never chosen. For the same reason a task
-//! that waits for a mutex counts like one that can run, as long as the owner has it for a moment only.
+//! that waits for a mutex counts like one that can run, as long as the owner has it for a moment only. An
+//! operation that waits can happen since what it waits for is there: neither another post of its semaphore, nor
+//! another expiration of its timer, nor a handler that runs before it makes it later. So a periodic timer gets no
+//! further ahead of a task that can run than the slack.
 //!
 //! The base depends on the state only and not on the order in which independent steps led to it, so
 //! that independent steps still commute. No step lowers the base, so a step enables expiries and
@@ -27,6 +30,7 @@
 
 use crate::reduction::events::{Access, Event, Map};
 use crate::reduction::pending::PendingOperation;
+use traces::primitives::Dependence;
 use traces::{Operation, TaskId};
 
 /// In nanoseconds, like all times here.
@@ -91,6 +95,10 @@ impl Moment {
 #[derive(Debug, Clone, Default)]
 struct ObjectMoments {
     changed: Moment,
+    /// Since when what waits for the object can have it.
+    since: Moment,
+    /// The timer that changed `since` last, if one did.
+    timer: Option<TaskId>,
     read: Moment,
     shared: Moment,
     /// The clock at which a task acquired the object exclusively for the last time.
@@ -99,12 +107,20 @@ struct ObjectMoments {
     held_until: u64,
 }
 
-/// Whether nothing that other tasks do delays the operation.
+/// Whether nothing that other tasks do delays the operation: it does not wait.
 #[must_use]
 pub fn is_undelayed(operation: Operation) -> bool {
     use Operation as O;
-    matches!(operation, O::Read | O::Write | O::Update | O::Await | O::TryLock | O::Transfer)
-        || matches!(operation, O::Exit | O::ExitNow)
+    let acquires = matches!(
+        operation.description().dependence,
+        Dependence::Locks | Dependence::Shares | Dependence::Takes
+    );
+    let waits = acquires
+        || operation.may_time_out()
+        || operation.is_condition_wake()
+        || matches!(operation, O::BarrierPass | O::Once | O::SignalWait | O::Handler)
+        || matches!(operation, O::Timer | O::Sleep | O::Yield);
+    !waits
 }
 
 /// When signals came that a task handles between two of its other steps.
@@ -112,7 +128,7 @@ pub fn is_undelayed(operation: Operation) -> bool {
 struct Signals {
     /// The clock at which the first came that was not handled yet, if it is known.
     first: Option<u64>,
-    /// The clock of the task before it handled the first.
+    /// The clock of the task before it handled those after which it continues with what it was about to do.
     before: Option<u64>,
 }
 
@@ -248,7 +264,7 @@ impl Clocks {
         if let (Operation::Join, Some(other)) = (event.operation, event.other) {
             moment.join(self.of(other));
         }
-        for &(object, access) in event.accesses() {
+        for &(object, access) in event.observable_accesses() {
             let Some(object) = self.objects.get(&object) else { continue };
             moment.join(object.changed);
             let (read, shared) = match access {
@@ -266,24 +282,53 @@ impl Clocks {
         moment
     }
 
+    /// The earliest moment at which what the operation waits for was there, for a task that has reached `own`.
+    fn enabled(&self, own: Moment, event: &Event) -> Moment {
+        let mut moment = own;
+        if let (Operation::Join, Some(other)) = (event.operation, event.other) {
+            moment.join(self.of(other));
+        }
+        for (object, access) in event.observable_accesses() {
+            let Some(object) = self.objects.get(object) else { continue };
+            match access {
+                // Others that held the lock for a moment only delayed nothing.
+                Access::Lock | Access::Share => {
+                    moment.clock = moment.clock.max(object.held_until);
+                }
+                _ => moment.join(object.since),
+            }
+            if !matches!(access, Access::Share | Access::Read) {
+                moment.join(object.shared);
+            }
+        }
+        moment
+    }
+
     /// When the task could have executed its operation at the earliest. Nothing that others do delays an
-    /// access to memory or an attempt. Only a task that holds a mutex for a while delays those that wait
+    /// operation that does not wait. Only a task that holds a mutex for a while delays those that wait
     /// for it. The clock of the last access of others would rise with each iteration of a loop that polls.
     #[must_use]
     pub fn ready(&self, next: &PendingOperation) -> u64 {
         use Operation as O;
-        let own = self.of(next.task).clock;
-        let before = self.signals.get(next.task.index()).and_then(|signals| signals.before);
+        let own = self.unhandled(next.task);
         match next.operation {
-            O::Handler if next.interrupts_step => before.unwrap_or(own),
-            operation if is_undelayed(operation) => before.unwrap_or(own),
-            O::Yield | O::Sleep => own,
+            O::Handler if next.interrupts_step => own.clock,
+            operation if is_undelayed(operation) => own.clock,
+            O::Yield | O::Sleep => own.clock,
             O::Lock => {
                 let object = self.objects.get(&next.object);
-                object.map_or(own, |object| own.max(object.held_until))
+                object.map_or(own.clock, |object| own.clock.max(object.held_until))
             }
-            _ => self.before(&Event::new(next, 0)).clock,
+            _ => self.enabled(own, &Event::new(next, 0)).clock,
         }
+    }
+
+    /// The moment of a task, without what handlers took that ran before its next step. Else the signals of a periodic
+    /// timer could keep a task from its next step permanently.
+    fn unhandled(&self, task: TaskId) -> Moment {
+        let own = self.of(task);
+        let before = self.signals.get(task.index()).and_then(|signals| signals.before);
+        Moment { clock: before.unwrap_or(own.clock), ..own }
     }
 
     /// The same for a step that is enabled. A signal that waits to be handled could have been handled when it came: the
@@ -315,6 +360,17 @@ impl Clocks {
         }
     }
 
+    /// A handler begins to run, before what the task was about to do. Returns what [`Clocks::continue_after_handler`]
+    /// needs.
+    pub fn begin_handler(&mut self, task: TaskId) -> Option<u64> {
+        self.signals.get_mut(task.index())?.before.take()
+    }
+
+    /// The task continues after a handler with what it was about to do at this clock: that is no later.
+    pub fn continue_after_handler(&mut self, task: TaskId, before: Option<u64>) {
+        *self.signals(task) = Signals { first: None, before };
+    }
+
     /// Whether the owner of the mutex holds it, by its clock, for a moment only.
     #[must_use]
     pub fn is_momentary(&self, mutex: u64, owner: TaskId) -> bool {
@@ -330,8 +386,9 @@ impl Clocks {
         self.set(event.task, moment);
         let operation = event.operation;
         let acquires = operation.acquires_lock() && !operation.is_shared_lock();
-        for &(number, access) in event.accesses() {
+        for &(number, access) in event.observable_accesses() {
             let object = self.objects.entry(number).or_default();
+            object.enable(event, access, moment);
             match access {
                 Access::Lock => object.held_from = Some(moment.clock),
                 Access::Write if acquires => object.held_from = Some(moment.clock),
@@ -366,8 +423,25 @@ impl Clocks {
         let is_reached =
             |moment: &Moment| moment.clock <= least.clock && moment.readings <= least.readings;
         self.objects.retain(|_, object| {
-            ![object.changed, object.read, object.shared].iter().all(is_reached)
+            ![object.changed, object.since, object.read, object.shared].iter().all(is_reached)
         });
+    }
+}
+
+impl ObjectMoments {
+    /// An access at this moment may let tasks continue that wait for the object.
+    fn enable(&mut self, event: &Event, access: Access, moment: Moment) {
+        let is_timer = event.operation == Operation::Timer;
+        let enables = match access {
+            Access::Read | Access::Share | Access::Take | Access::Post(false) => false,
+            // Signals that were handled let no task continue.
+            _ if event.operation == Operation::Handler => false,
+            _ => !is_timer || self.timer != Some(event.task),
+        };
+        if enables {
+            self.since.join(moment);
+            self.timer = is_timer.then_some(event.task);
+        }
     }
 }
 
@@ -559,6 +633,72 @@ mod tests {
             clocks.leave(other, Operation::Read);
             clocks.step(&Event::new(&read, 1), None);
             assert_eq!(at(&mut clocks, &read), 3 * SECOND);
+        }
+    }
+
+    /// However often a timer goes off meanwhile, what the task waits for was there since it came first.
+    #[test]
+    fn an_operation_that_waits_is_late_since_it_could_happen() {
+        use Operation as O;
+        let (one, other) = (TaskId(1), TaskId(2));
+        let next = |task, operation, value| PendingOperation {
+            value,
+            writes: true,
+            ..PendingOperation::new(task, operation, 16, 0)
+        };
+        let step = |clocks: &mut Clocks, next: &PendingOperation| {
+            clocks.leave(next.task, next.operation);
+            clocks.step(&Event::new(next, 0), None);
+        };
+        let mut clocks = Clocks::default();
+        clocks.begin(Moment::default());
+        clocks.create(TaskId::MAIN, one, true);
+        clocks.create(TaskId::MAIN, other, false);
+        let timer = Event::new(&PendingOperation::new(one, O::Timer, 0, 0), 0);
+        for time in [1, 2, 3] {
+            clocks.step(&timer, Some(time * SECOND));
+            // The timer posts, calls a function that holds a lock for a moment, and sends a signal.
+            step(&mut clocks, &next(one, O::SemPost, time - 1));
+            let lock = PendingOperation { object: 32, ..next(one, O::Lock, 0) };
+            step(&mut clocks, &lock);
+            step(&mut clocks, &PendingOperation { operation: O::Unlock, ..lock.clone() });
+            assert_eq!(clocks.ready(&next(other, O::SemWait, 1)), SECOND, "after {time} s");
+            assert_eq!(clocks.ready(&next(other, O::SignalWait, 0)), SECOND, "after {time} s");
+            for operation in [O::Lock, O::SpinLock, O::ReadLock, O::WriteLock] {
+                let waits = PendingOperation { object: 32, ..next(other, operation, 0) };
+                assert_eq!(clocks.ready(&waits), 0, "{operation:?} after {time} s");
+            }
+            for operation in [O::TimerSet, O::Kill, O::Create, O::SemPost, O::Unlock] {
+                assert_eq!(clocks.ready(&next(other, operation, 0)), 0, "{operation:?}");
+            }
+        }
+        step(&mut clocks, &next(other, O::SemWait, 1));
+        assert_eq!(clocks.of(other).clock, 3 * SECOND, "clocks join");
+    }
+
+    /// A wait that a handler ended is over when the handler runs, and not since it began.
+    #[test]
+    fn a_task_is_no_later_after_a_handler_unless_that_ended_its_wait() {
+        let (one, other) = (TaskId(1), TaskId(2));
+        let next = |operation| PendingOperation::new(other, operation, 16, 0);
+        for ends in [false, true] {
+            let mut clocks = Clocks::default();
+            clocks.begin(Moment::default());
+            clocks.create(TaskId::MAIN, one, true);
+            clocks.create(TaskId::MAIN, other, false);
+            let timer = PendingOperation::new(one, Operation::Timer, 0, 0);
+            clocks.step(&Event::new(&timer, 0), Some(SECOND));
+            clocks.leave(other, Operation::Handler);
+            clocks.step(&Event::new(&next(Operation::Handler), 0), None);
+            let before = clocks.begin_handler(other);
+            // The handler takes a step.
+            assert_eq!(clocks.ready(&next(Operation::Write)), SECOND);
+            clocks.leave(other, Operation::Write);
+            clocks.step(&Event::new(&next(Operation::Write), 0), None);
+            if !ends {
+                clocks.continue_after_handler(other, before);
+            }
+            assert_eq!(clocks.ready(&next(Operation::Read)), if ends { SECOND } else { 0 });
         }
     }
 

@@ -17,6 +17,7 @@ pub(crate) mod bulk;
 pub(crate) mod bulk_functions;
 pub(crate) mod calls;
 pub(crate) mod catalogue;
+pub(crate) mod constant_effect;
 pub(crate) mod decode;
 mod effective_address;
 mod exports;
@@ -215,6 +216,19 @@ impl Probes {
     fn modules(&self) -> impl Iterator<Item = &Module> {
         self.modules[..self.len.get()].iter()
     }
+}
+
+/// The program's code from an address on, without probes: at least a byte, and no more than its page has.
+pub(crate) fn original_code(address: u64) -> &'static [u8] {
+    const PAGE: u64 = 4096;
+    let end = (address | (PAGE - 1)) + 1;
+    if let Some(module) = PROBES.modules().find(|module| module.has(address)) {
+        let end = end.min(module.text().1);
+        return module.pristine(address, (end - address) as usize);
+    }
+    // SAFETY: the caller follows code that the program runs, so the page at the address is mapped and readable;
+    // nothing changes it meanwhile.
+    unsafe { std::slice::from_raw_parts(address as *const u8, (end - address) as usize) }
 }
 
 /// The bytes of code that would have to be decoded.

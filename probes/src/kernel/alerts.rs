@@ -5,6 +5,7 @@ use crate::fiber::switch;
 use crate::kernel::signal_delivery;
 use crate::primitives::cancel;
 use crate::schedule::scheduler::choose_data;
+use crate::schedule::time;
 use crate::state::cancellation;
 use crate::state::task::{
     ALERT_CANCELLED, ALERT_LATER, ALERT_SIGNAL, ALERT_UNTOUCHED, ExternalWait, Gate, Interrupted,
@@ -62,12 +63,14 @@ pub(crate) fn handle(operation: Operation, object: u64, site: u64, gate: Gate) {
         let deadline = task.deadline.replace(NEVER);
         let limited_wait = task.limited_wait.get();
         let open_files = task.open_files.take();
+        let before = time::begin_handler();
         let handled = signal_delivery::handle_all();
         task.waits_on.set(waits);
         if !is_before_call && ends(handled) {
             task.interrupted.set(true);
             return;
         }
+        time::continue_after_handler(before);
         task.interrupts.set(interrupts);
         task.deadline.set(deadline);
         task.limited_wait.set(limited_wait);

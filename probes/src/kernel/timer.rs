@@ -5,6 +5,7 @@
 //! same step, so that none comes after the timer was disarmed.
 
 pub(crate) mod descriptor;
+mod idle;
 
 use crate::kernel::signal_delivery;
 use crate::primitives::thread;
@@ -108,6 +109,7 @@ pub(crate) fn is_clear() -> bool {
 extern "C-unwind" fn run(argument: u64) -> u64 {
     let timer = &TIMERS.0[(argument & 0xffff) as usize];
     let is_stale = || u64::from(timer.times.get()) != argument >> 16;
+    let mut expirations = 0u32;
     loop {
         let site = timer.site.get();
         if !is_stale() && timer.setup.get().is_some() {
@@ -116,6 +118,7 @@ extern "C-unwind" fn run(argument: u64) -> u64 {
         point(Operation::Timer, 0, site, Gate::Open);
         let Some(setup) = timer.setup.get().filter(|_| !is_stale()) else { return 0 };
         clock::reach_monotonic(timer.due.get());
+        idle::check(expirations);
         let again = timer.interval.get();
         timer.due.set(if again > 0 { latest(timer.due.get().saturating_add(again)) } else { 0 });
         match setup.notice {
@@ -137,6 +140,7 @@ extern "C-unwind" fn run(argument: u64) -> u64 {
         if again == 0 || is_stale() {
             return 0;
         }
+        expirations = expirations.saturating_add(1);
     }
 }
 

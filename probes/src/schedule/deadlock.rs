@@ -218,10 +218,24 @@ pub(crate) fn deadlock() -> ! {
     end(deadlock_end())
 }
 
+/// Only timers can run, and what they do lets no thread run.
+pub(crate) fn despite_timers() -> ! {
+    end(deadlock_end())
+}
+
+/// Whether a task is a thread of the program. (A timer is a task as well.)
+fn is_thread(&number: &u16) -> bool {
+    !world().tasks[usize::from(number)].is_timer.get()
+}
+
 fn deadlock_end() -> End {
     let world = world();
     let cycle = cycle();
-    let members: Vec<u16> = if cycle.is_empty() { world.alive().collect() } else { cycle.clone() };
+    let timers = world.alive().any(|number| !is_thread(&number));
+    let members: Vec<u16> = match cycle.is_empty() {
+        true => world.alive().filter(is_thread).collect(),
+        false => cycle.clone(),
+    };
     if let Some((task, wait)) = external::first_wait() {
         let limit = traces::seconds(external::limit());
         let what = format!(
@@ -237,7 +251,14 @@ fn deadlock_end() -> End {
         true => FailureKind::BarrierCount,
         false => kind_of_circle(&cycle),
     };
-    stuck(kind, members[0], &members, &cycle, barrier_left(&members))
+    let detail = match barrier_left(&members) {
+        left if left.is_empty() && timers => {
+            "a timer is armed, but its expirations change nothing that a thread waits for"
+                .to_owned()
+        }
+        left => left,
+    };
+    stuck(kind, members[0], &members, &cycle, detail)
 }
 
 /// How many tasks arrived at the barrier where tasks wait, for the message.

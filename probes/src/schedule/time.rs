@@ -155,6 +155,18 @@ pub(crate) fn late(task: TaskId) -> Option<(TaskId, u64)> {
     Some((first.task, own.at - first.at))
 }
 
+/// The running task handles signals before what it was about to do. Returns what [`continue_after_handler`] needs.
+pub(crate) fn begin_handler() -> Option<u64> {
+    let id = TaskId(world().current.get());
+    root().time.borrow().clocks.begin_handler(id)
+}
+
+/// No handler ended the wait of the running task, which continues with what it was about to do.
+pub(crate) fn continue_after_handler(before: Option<u64>) {
+    let id = TaskId(world().current.get());
+    root().time.borrow().clocks.continue_after_handler(id, before);
+}
+
 /// What a task that has spent a second without a step should do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spent {

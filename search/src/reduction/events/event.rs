@@ -222,6 +222,11 @@ impl Event {
         self.accesses.all()
     }
 
+    /// The same without the object that stands for the states which predicates watch: the program has none of it.
+    pub fn observable_accesses(&self) -> impl Iterator<Item = &(u64, Access)> {
+        self.accesses.all().iter().filter(|(object, _)| *object != PREDICATES)
+    }
+
     /// The kind of the event's access to this object.
     #[must_use]
     pub fn access(&self, object: u64) -> Option<Access> {
