@@ -1,6 +1,5 @@
 //! What a function that does the same each time changes, on code that is written here.
 
-#[allow(dead_code)]
 #[path = "../../src/instrument/binary/constant_effect.rs"]
 mod constant_effect;
 

@@ -43,9 +43,9 @@ fn are_idle() -> bool {
         tasks.filter(|task| !task.is_timer.get())
     };
     let armed = || TIMERS.0.iter().filter(|timer| timer.due.get() > 0);
-    let sends = armed().any(|timer| match timer.setup.get().map(|setup| setup.notice) {
-        Some(Notice::Process { .. } | Notice::Task { .. }) => true,
-        _ => false,
+    let sends = armed().any(|timer| {
+        let notice = timer.setup.get().map(|setup| setup.notice);
+        matches!(notice, Some(Notice::Process { .. } | Notice::Task { .. }))
     });
     if !threads().all(|task| waits_for_threads(task, sends)) {
         return false;
