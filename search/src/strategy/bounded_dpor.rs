@@ -49,6 +49,8 @@ struct PathNode {
     stays: Option<TaskId>,
     /// If expiries are among the enabled tasks: the tasks whose choice is a preemption, instead.
     preempt: Option<Vec<TaskId>>,
+    /// The enabled tasks whose next step is an expiry.
+    expiries: Vec<TaskId>,
     /// The number of preemptions before this node.
     spent: u32,
     /// The first node of the consecutive steps of this task. Invariant: `begins` and `free` are
@@ -172,12 +174,14 @@ impl BoundedDpor {
         false
     }
 
-    /// Adds the task to those to run at the node, or all enabled tasks if it is not enabled there.
+    /// Adds the task to those to run at the node, or all enabled tasks if it is not enabled there, or only with an
+    /// expiry that is out of the bound: after steps of others, it may have what it waits for.
     fn add(&mut self, at: usize, task: TaskId, order: Option<Pair>) {
         let place = &mut self.path[at];
+        let is_out = place.expiries.contains(&task) && place.spent + place.cost(task) > self.bound;
         let wanted = match place.enabled.binary_search(&task) {
-            Ok(_) => std::slice::from_ref(&task),
-            Err(_) => &place.enabled,
+            Ok(_) if !is_out => std::slice::from_ref(&task),
+            _ => &place.enabled,
         };
         for &task in wanted {
             let cost = place.cost(task);
@@ -357,6 +361,7 @@ impl BoundedDpor {
                 let enabled = view.enabled.iter().copied();
                 enabled.filter(|&task| view.preempts(task)).collect()
             }),
+            expiries: view.expiries.to_vec(),
             spent,
             begins: self.path.len(),
             free: None,
