@@ -221,11 +221,17 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// The panic that ended the execution later, if that is the failure.
+    #[must_use]
+    pub fn panicked(&self) -> Option<&HistoryEvent> {
+        self.past.iter().find(|event| event.what == PANICKED)
+    }
+
     /// The stack of the task that failed, or of the panic that ended the execution later: from the frame at
     /// the failure's place, if it is known. Functions with their places.
     #[must_use]
     pub fn own_stack(&self) -> Vec<String> {
-        let raised = self.past.iter().find(|event| event.what == PANICKED);
+        let raised = self.panicked();
         let own = self.stacks.iter().find(|stack| Some(stack.task) == self.task);
         let frames = raised.map(|event| &event.frames).or(own.map(|stack| &stack.frames));
         let frames = frames.map_or(&[][..], Vec::as_slice);

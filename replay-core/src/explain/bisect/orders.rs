@@ -36,6 +36,9 @@ pub(super) struct Orders {
     failed: Option<TaskId>,
     /// Whether main belongs to a test harness: what it does follows from the end of the test.
     main_last: bool,
+    /// The step before which the failure happened. What begins later is an effect, such as the end of a runtime's
+    /// threads after a panic.
+    decided: usize,
 }
 
 /// Identifies an event in another execution.
@@ -87,12 +90,12 @@ const MOST_LEARNED: usize = 300;
 const LAST: usize = 60;
 
 impl Orders {
-    /// `failed` is the task that failed: that it did not continue is an effect, not a cause. `main_last` says
-    /// that main belongs to a test harness.
+    /// `failed` is the task that failed: that it did not continue is an effect, not a cause. The failure happened
+    /// before step `decided`. `main_last` says that main belongs to a test harness.
     pub(super) fn of(
         execution: &Execution,
         interest: &[usize],
-        failed: Option<TaskId>,
+        (failed, decided): (Option<TaskId>, usize),
         main_last: bool,
     ) -> Orders {
         let tasks = execution.steps.iter().map(|step| step.task.index() + 1).max().unwrap_or(0);
@@ -110,6 +113,7 @@ impl Orders {
             places: HashMap::new(),
             failed,
             main_last,
+            decided,
         };
         for (at, object) in execution.objects.iter().enumerate() {
             // The order of a creation and a join is not up to the scheduler.
@@ -183,7 +187,7 @@ impl Orders {
     /// Adds a pair of events whose order may matter.
     fn compare(&mut self, earlier: usize, later: usize) {
         let (a, b) = (&self.events[earlier], &self.events[later]);
-        if a.step.is_none() || a.task == b.task {
+        if a.step.is_none_or(|step| step >= self.decided) || a.task == b.task {
             return;
         }
         let dependent = self.accesses[earlier].iter().any(|&(object, write)| {
@@ -237,7 +241,9 @@ impl Orders {
                         self.places.insert(step.site, frames.clone());
                     }
                     let event = self.add(event, vec![(object, step.operation.is_write())]);
-                    for earlier in own.saturating_sub(LAST)..own {
+                    let before = |event: &Event| event.step.is_some_and(|at| at < self.decided);
+                    let end = self.events[..own].partition_point(before);
+                    for earlier in end.saturating_sub(LAST)..end {
                         self.compare(earlier, event);
                     }
                     event

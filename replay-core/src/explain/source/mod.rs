@@ -201,14 +201,18 @@ impl Source {
                 | "index_expression"
                 | "pointer_expression" => Some(node),
                 "identifier" if !writes => {
-                    // The name of a called function or of a dereferenced pointer is not what is
-                    // read.
+                    // The name of a called function, of a macro or of a dereferenced pointer is not what
+                    // is read.
                     let parent = node.parent()?;
-                    let through = matches!(
+                    let names_another = matches!(
                         parent.kind(),
-                        "field_expression" | "subscript_expression" | "pointer_expression"
+                        "field_expression"
+                            | "subscript_expression"
+                            | "pointer_expression"
+                            | "call_expression"
+                            | "macro_invocation"
                     );
-                    (!through && parent.kind() != "call_expression").then_some(node)
+                    (!names_another).then_some(node)
                 }
                 _ => None,
             };

@@ -221,8 +221,16 @@ mod tests {
     }
 
     fn learned(failing: &[u16], others: &[(&[u16], bool)]) -> Option<(Cause, Evidence)> {
+        learned_of_failure_before(usize::MAX, failing, others)
+    }
+
+    fn learned_of_failure_before(
+        step: usize,
+        failing: &[u16],
+        others: &[(&[u16], bool)],
+    ) -> Option<(Cause, Evidence)> {
         let first = run(failing);
-        let mut orders = Orders::of(&first, &interest(&first), None, false);
+        let mut orders = Orders::of(&first, &interest(&first), (None, step), false);
         let mut runs = vec![orders.observe(&first, true)];
         runs.extend(others.iter().map(|(order, fails)| orders.observe(&run(order), *fails)));
         let cause = orders.cause(&runs)?;
@@ -282,6 +290,17 @@ mod tests {
     }
 
     #[test]
+    fn an_order_that_begins_after_the_failure_is_no_cause() {
+        let passing: [(&[u16], bool); 1] = [(&[1, 2, 2, 1], false)];
+        let step_of_cause = |failed| {
+            let found = learned_of_failure_before(failed, &[1, 2, 1, 2], &passing);
+            found.map(|(cause, _)| cause.orders[0].before.step)
+        };
+        assert_eq!(step_of_cause(2), None);
+        assert_eq!(step_of_cause(3), Some(Some(2)));
+    }
+
+    #[test]
     fn an_event_that_did_not_occur_follows_all_others() {
         let first = run(&[1]);
         let pending = traces::execution::Pending {
@@ -292,7 +311,8 @@ mod tests {
         };
         let record = |pending| traces::TaskRecord { pending, ..Default::default() };
         let tasks = vec![record(None), record(None), record(Some(pending))];
-        let mut orders = Orders::of(&Execution { tasks, ..first.clone() }, &[0], None, false);
+        let failing = Execution { tasks, ..first.clone() };
+        let mut orders = Orders::of(&failing, &[0], (None, usize::MAX), false);
         let runs = [orders.observe(&first, true), orders.observe(&run(&[2, 1]), false)];
         let cause = orders.cause(&runs).expect("a cause");
         assert_eq!(cause.orders[0].after.step, None);
