@@ -122,3 +122,14 @@ pub struct Trace {
     /// The output of the program, both streams in order, up to a size limit.
     pub output: Vec<u8>,
 }
+
+impl Trace {
+    /// The number of steps until the failure happened: those before the panic, if that is the failure, and else all.
+    /// The steps after it, in which a runtime ends its threads, are an effect.
+    #[must_use]
+    pub fn steps_to_failure(&self) -> usize {
+        let all = self.execution.steps.len();
+        let panicked = self.failure.as_ref().and_then(Failure::panicked);
+        panicked.map_or(all, |event| all.min(event.step as usize))
+    }
+}

@@ -124,7 +124,7 @@ pub(crate) fn with_prospects(trace: &Trace, known: &Forecast) -> Value {
     object["prospects"] =
         (0..=steps).map(|after| known.after(after).map(prospect)).collect::<Vec<_>>().into();
     object["no_return"] = no_return_object(known.no_return.as_ref());
-    let text = known.no_return.map(|found| no_return(&found, steps));
+    let text = known.no_return.map(|found| no_return(&found, trace.steps_to_failure()));
     object["no_return_text"] = text.filter(|text| !text.is_empty()).into();
     object
 }

@@ -31,7 +31,7 @@ pub fn basis(verdict: &Verdict) -> String {
     }
 }
 
-/// The point of no return of a failing schedule of `steps` steps; empty if every schedule fails,
+/// The point of no return of a schedule that fails after `steps` steps; empty if every schedule fails,
 /// or if nothing is known but that the schedule itself fails.
 #[must_use]
 pub fn no_return(found: &NoReturn, steps: usize) -> String {

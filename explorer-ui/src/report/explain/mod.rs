@@ -157,8 +157,9 @@ fn key_step_set(page: &Page<'_>, describer: &Describer<'_>) -> BTreeSet<usize> {
     for at in execution.preemptions() {
         key_steps.extend([at - 1, at]);
     }
+    let until_failure = page.trace.steps_to_failure();
     for task in 0..execution.tasks.len() {
-        let mut own = (0..steps).rev().filter(|&at| execution.steps[at].task.index() == task);
+        let mut own = (0..until_failure).rev().filter(|&at| execution.steps[at].task.index() == task);
         key_steps.extend(own.next());
     }
     // The acquisitions of the locks that are held at the end.
@@ -340,7 +341,7 @@ fn distance(page: &Page<'_>, style: &Style) -> Option<String> {
         lines.push(nearest(bisected));
     }
     if let Some(found) = page.no_return.filter(|_| words.counts_schedules) {
-        let text = verdict::no_return(&found, page.trace.execution.steps.len());
+        let text = verdict::no_return(&found, page.trace.steps_to_failure());
         let mut letters = text.chars();
         if let Some(first) = letters.next() {
             lines.push(format!("{}{}.", first.to_uppercase(), letters.as_str()));

@@ -32,7 +32,7 @@ fn parts(model: &Model) -> Option<[(String, Role); 2]> {
     let (known, role) = match (model.check().map(|check| &check.state), &model.can_run) {
         (Some(CheckState::Done(_)), _) => {
             let lost = model.check().and_then(|check| check.forecast.no_return);
-            let lost = lost.map(|found| no_return(&found, model.loaded().len()));
+            let lost = lost.map(|found| no_return(&found, trace.steps_to_failure()));
             match lost.filter(|lost| !lost.is_empty()) {
                 Some(lost) => (format!("{known}; {lost}"), Role::Good),
                 None => (known, Role::Good),

@@ -14,7 +14,7 @@ use crate::control::runner::{RunOutcome, Runner};
 use crate::shrink::{Refused, reproduce};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use traces::{Choice, Failure, Trace};
+use traces::{Choice, Trace};
 
 /// The most schedules to run.
 pub const BUDGET: usize = 160;
@@ -69,8 +69,7 @@ pub fn bisect(
     let steps = failing.execution.steps.len().max(1);
     let budget = budget.min((STEPS / steps).max(LEAST));
     let failed = own.and_then(|failure| failure.task);
-    let panicked = own.and_then(Failure::panicked).map(|event| event.step as usize);
-    let decided = panicked.unwrap_or(steps);
+    let decided = failing.steps_to_failure();
     let main_last = failing.header.options.main_last;
     let orders = Orders::of(&failing.execution, &interest, (failed, decided), main_last);
     let mut runs = Runs { orders, wanted: &wanted, seen: Vec::new(), nearest: None };
