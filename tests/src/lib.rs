@@ -9,6 +9,7 @@ pub mod hits;
 pub mod hostile;
 pub mod hot_loops;
 pub mod oracle;
+pub mod packages;
 pub mod pages;
 pub mod parallel;
 pub mod predicates;

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 use tests::heddle::Home;
-use traces::execution::DeadlineNote;
-use traces::execution::Pending;
+use traces::execution::{AsyncChange, AsyncTask, DeadlineNote, Pending};
 use traces::file::encode;
 use traces::memory_change::{MemoryChange, MemoryLocation};
 use traces::points::ModuleAddress;
@@ -194,6 +193,13 @@ fn surroundings(size: &mut dyn FnMut(u32) -> u64) -> Vec<(&'static str, Trace)> 
     add("deadlines", &mut |of| {
         let late = |at| DeadlineNote { step: at % 10, preempts: true, late: Some((TaskId(1), at)) };
         of.execution.deadlines = (0..number).map(late).collect();
+    });
+    add("asynchronous tasks", &mut |of| {
+        let name = "\u{9b}".repeat(long / 4_000);
+        of.execution.async_tasks =
+            (1..=4_000).map(|id| AsyncTask { id, name: name.clone() }).collect();
+        let change = |step| AsyncChange { step, task: TaskId(1), id: 1 + step % 4_000 };
+        of.execution.async_changes = (0..10).map(change).collect();
     });
     add("a message", &mut |of| {
         let failure = of.failure.as_mut().unwrap();

@@ -1,7 +1,7 @@
 //! Searches of programs that use the locks of Rust's standard library.
 
-use std::process::{Command, Stdio};
 use tests::heddle::Home;
+use tests::packages::package;
 use tests::targets::program;
 use traces::report::{Report, Verdict};
 
@@ -119,30 +119,6 @@ fn a_deadlock_over_read_write_locks_is_a_cycle_of_locks() {
     let shown = home.heddle(["show", trace]).stdout;
     assert!(shown.contains("waits for lock held_by_word::FIRST, held by T1"), "{shown}");
     assert!(shown.contains("l held_by_word::FIRST") || shown.contains("l read lock"), "{shown}");
-}
-
-/// A package in the home that uses this version of a crate; `None`, with a message, if cargo cannot build it.
-fn package(home: &Home, dependency: &str, source: &str) -> Option<String> {
-    let manifest = format!(
-        "[package]\nname = \"uses-crate\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n\
-         [dependencies]\n{dependency}\n"
-    );
-    std::fs::create_dir_all(home.path().join("src")).expect("a directory");
-    std::fs::write(home.path().join("Cargo.toml"), manifest).expect("a file");
-    std::fs::write(home.path().join("src/main.rs"), source).expect("a file");
-    let built = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .arg("build")
-        .current_dir(home.path())
-        .env("CARGO_TARGET_DIR", home.path().join("target"))
-        .env_remove("RUSTFLAGS")
-        .stdin(Stdio::null())
-        .output()
-        .expect("cargo runs");
-    if !built.status.success() {
-        println!("SKIPPED: {dependency}: {}", String::from_utf8_lossy(&built.stderr));
-        return None;
-    }
-    Some("target/debug/uses-crate".to_owned())
 }
 
 /// A thread waits for a futex of `parking_lot`'s queue: the program knows the condition variable.

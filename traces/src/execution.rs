@@ -60,6 +60,26 @@ pub struct DeadlineNote {
     pub late: Option<(TaskId, u64)>,
 }
 
+/// A task of an asynchronous runtime, such as tokio: a future that the threads of the runtime execute.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct AsyncTask {
+    /// The runtime's own number.
+    pub id: u64,
+    /// The function that makes the future, or empty.
+    pub name: String,
+}
+
+/// From a step on, a thread executes another asynchronous task, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct AsyncChange {
+    /// The first step.
+    pub step: u64,
+    /// The thread.
+    pub task: TaskId,
+    /// The number of the asynchronous task; 0 for none.
+    pub id: u64,
+}
+
 /// Properties of a task apart from its steps.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct TaskRecord {
@@ -109,6 +129,12 @@ pub struct Execution {
     /// The steps at whose choice deadlines mattered, in order.
     #[serde(default)]
     pub deadlines: Vec<DeadlineNote>,
+    /// The tasks of asynchronous runtimes, by ascending number.
+    #[serde(default)]
+    pub async_tasks: Vec<AsyncTask>,
+    /// Which of them the threads execute, by step.
+    #[serde(default)]
+    pub async_changes: Vec<AsyncChange>,
 }
 
 impl Execution {
@@ -218,6 +244,21 @@ impl Execution {
             last = Some(&self.steps[index]);
         });
         found
+    }
+
+    /// The asynchronous task that a thread executes at a step, if it executes one.
+    #[must_use]
+    pub fn async_task_at(&self, step: usize, task: TaskId) -> Option<&AsyncTask> {
+        let until = self.async_changes.partition_point(|change| change.step <= step as u64);
+        let own = self.async_changes[..until].iter().rfind(|change| change.task == task)?;
+        self.async_task(own.id)
+    }
+
+    /// The asynchronous task with this number.
+    #[must_use]
+    pub fn async_task(&self, id: u64) -> Option<&AsyncTask> {
+        let at = self.async_tasks.binary_search_by_key(&id, |one| one.id).ok()?;
+        Some(&self.async_tasks[at])
     }
 
     /// The note on the deadlines at a step.

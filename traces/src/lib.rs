@@ -29,7 +29,9 @@ pub mod store_buffers;
 pub mod trace;
 pub mod wire;
 
-pub use execution::{DeadlineNote, EnabledChange, Execution, Step, TaskRecord, seconds};
+pub use execution::{
+    AsyncChange, AsyncTask, DeadlineNote, EnabledChange, Execution, Step, TaskRecord, seconds,
+};
 pub use failure::{Failure, FailureKind, HistoryEvent, PANICKED, TaskStack, TaskState, WaitEdge};
 pub use object::{Object, ObjectKind, ObjectLocation, THREAD_END};
 pub use operation::Operation;

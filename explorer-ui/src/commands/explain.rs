@@ -210,8 +210,7 @@ impl Findings {
                 // never executed.
                 self.trace = bisected.failing.clone();
                 if !bisected.always {
-                    let execution = &self.trace.execution;
-                    self.no_return = walk.no_return(execution, &interrupted, &mut |_, _| ())?;
+                    self.no_return = walk.no_return(&self.trace, &interrupted, &mut |_, _| ())?;
                 }
                 self.bisected = Some(bisected);
             }

@@ -34,6 +34,6 @@ pub(super) fn forecast(
         }
         forecast.add(outlook);
     };
-    walk.forecast(&loaded.trace.execution, &interrupt::flag(), &mut report)?;
+    walk.forecast(&loaded.trace, &interrupt::flag(), &mut report)?;
     Ok(forecast)
 }

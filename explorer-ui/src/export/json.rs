@@ -79,9 +79,11 @@ fn step(schedule: &Schedule<'_>, row: &Row) -> Value {
         .take_while(|choice| choice.step == at as u64)
         .map(|choice| json!({"taken": choice.taken, "of": choice.of}))
         .collect();
+    let executed = execution.async_task_at(at, step.task);
     json!({
         "step": at + 1,
         "task": step.task.to_string(),
+        "async_task": executed.map(|one| json!({"number": one.id, "name": one.name})),
         "operation": step.operation.name(),
         "object": object.map(|object| json!({"kind": object.kind.name(), "name": object.name})),
         "value": step.value,

@@ -1,5 +1,6 @@
 //! The schedule with a column for each task and a row for each step.
 
+use crate::report::async_tasks::Changes;
 use crate::report::names::enabled_text;
 use crate::report::names::task_title;
 use crate::report::rows::{Cell, Layout, Mark, Row, for_each_row};
@@ -26,7 +27,14 @@ pub fn render(trace: &Trace, style: &Style, layout: &Layout) -> Option<String> {
     let glyphs = style.glyphs();
     let picture = Picture::new(trace, style, layout, tasks)?;
     let mut text = picture.head(trace);
+    let mut changes = Changes::of(&trace.execution);
     for_each_row(trace, layout.selection, glyphs, |row| {
+        let first = row.step.zip(row.cells.first());
+        let above =
+            first.and_then(|(step, cell)| Some((cell.task, changes.above(step, cell.task)?)));
+        if let Some((task, above)) = above {
+            text.push_str(&picture.above(&row, task, &above));
+        }
         text.push_str(&picture.row(&row, trace.execution.steps.len()));
     });
     Some(text)
@@ -88,6 +96,23 @@ impl<'a> Picture<'a> {
         }
         if self.enabled.is_some() {
             line.push_str(&self.style.paint(Role::Dim, "enabled"));
+        }
+        finish(line)
+    }
+
+    /// The line above a row whose task begins to execute another asynchronous task.
+    fn above(&self, row: &Row, task: TaskId, text: &str) -> String {
+        let mut line = fill(0, self.gutter + 3);
+        for (other, &cells) in self.widths.iter().enumerate() {
+            let id = TaskId(other as u16);
+            if id == task {
+                let text = clip(text, cells, self.glyphs.cut);
+                line.push_str(&self.style.paint(Role::TaskTitle(id), &text));
+                line.push_str(&fill(width(&text), cells));
+            } else {
+                line.push_str(&self.lane(row, id, 0, cells));
+            }
+            line.push_str(&fill(0, GAP));
         }
         finish(line)
     }

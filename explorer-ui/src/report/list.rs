@@ -1,6 +1,7 @@
 //! The schedule as a list: a line for each step that begins with its task. For many tasks and narrow
 //! terminals.
 
+use crate::report::async_tasks::Changes;
 use crate::report::columns::{finish, fit, gutter, step_gutter};
 use crate::report::names::enabled_text;
 use crate::report::names::task_title;
@@ -55,8 +56,14 @@ pub fn render(trace: &Trace, style: &Style, layout: &Layout) -> String {
         head.push_str("enabled");
     }
     let mut text = style.paint(Role::Dim, head.trim_end()) + "\n";
+    let mut changes = Changes::of(&trace.execution);
     for_each_row(trace, layout.selection, glyphs, |row| {
         for cell in &row.cells {
+            if let Some(above) = row.step.and_then(|step| changes.above(step, cell.task)) {
+                let above = clip(&above, cells, glyphs.cut);
+                let margin = fill(0, gutter_cells + 3 + title_cells + 2);
+                text.push_str(&finish(margin + &style.paint(Role::TaskTitle(cell.task), &above)));
+            }
             let title = clip(&named(cell.task), title_cells, glyphs.cut);
             let mut line = step_gutter(&row, gutter_cells, style);
             line.push_str(&style.paint(Role::TaskTitle(cell.task), &title));

@@ -1,5 +1,6 @@
 //! Traces and reports as text for people. Pure functions: no terminal, no file.
 
+pub(crate) mod async_tasks;
 pub(crate) mod calls;
 pub mod columns;
 pub mod diff;

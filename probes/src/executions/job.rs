@@ -56,6 +56,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         beginning: job.beginning,
         all_steps: job.all_steps,
         full: job.full,
+        async_word: job.async_word,
         memory: job.memory,
         spurious: job.spurious,
         reuse: job.reuse,

@@ -198,6 +198,8 @@ pub(crate) struct Root {
     /// The most steps of all executions together.
     pub(crate) all_steps: u64,
     pub(crate) full: bool,
+    /// Where each thread keeps the number of its asynchronous task, from its thread pointer.
+    pub(crate) async_word: Option<i64>,
     /// The most bytes of the program's heap.
     pub(crate) memory: u64,
     /// How many waits of each task may end as spurious wakeups.

@@ -5,12 +5,12 @@ use crate::state::outcome;
 use crate::state::root::root;
 use crate::state::task::Task;
 use crate::steps::objects;
-use crate::sys::channel;
+use crate::sys::{channel, raw};
 use search::TrailChoice;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::wire::{
-    CALLERS, CALLERS_OF, FLAG_INDEXED, RECORD_CALLERS, RECORD_DATA, RECORD_DEADLINE,
+    CALLERS, CALLERS_OF, FLAG_INDEXED, RECORD_ASYNC, RECORD_CALLERS, RECORD_DATA, RECORD_DEADLINE,
     RECORD_ENABLED, Record,
 };
 use traces::{Choice, Operation, TaskId};
@@ -28,6 +28,8 @@ struct Position {
     fingerprint: Cell<u64>,
     /// For how many more steps the callers are recorded.
     callers: Cell<u64>,
+    /// The asynchronous task of each task as it was recorded last (full records only).
+    async_tasks: [Cell<u64>; crate::state::world::MAX_TASKS],
     /// The enabled set as it was recorded last (full records only).
     enabled: [Cell<u64>; crate::state::world::MAX_TASKS / 64],
 }
@@ -42,6 +44,7 @@ static POSITION: Position = Position {
     muted: Cell::new(false),
     fingerprint: Cell::new(0),
     callers: Cell::new(0),
+    async_tasks: [const { Cell::new(0) }; crate::state::world::MAX_TASKS],
     enabled: [const { Cell::new(0) }; crate::state::world::MAX_TASKS / 64],
 };
 
@@ -59,7 +62,7 @@ fn begin_at(len: usize) {
     POSITION.muted.set(false);
     POSITION.fingerprint.set(0xcbf2_9ce4_8422_2325);
     POSITION.callers.set(if root().full { CALLERS_OF } else { 0 });
-    for word in &POSITION.enabled {
+    for word in POSITION.enabled.iter().chain(&POSITION.async_tasks) {
         word.set(0);
     }
 }
@@ -114,6 +117,7 @@ fn mix(value: u64) {
 #[inline]
 pub(crate) fn step(chosen: u16, task: &Task, digest: u32) {
     let (object, flags) = if root().full {
+        async_task(chosen, task);
         (objects::index(task.operation.get(), task.object.get()), FLAG_INDEXED)
     } else {
         (task.object.get(), 0)
@@ -130,6 +134,18 @@ pub(crate) fn step(chosen: u16, task: &Task, digest: u32) {
     });
     POSITION.last_step.set(index);
     POSITION.muted.set(false);
+}
+
+/// Notes which asynchronous task the next step of a task belongs to, if that is another one than before.
+fn async_task(chosen: u16, task: &Task) {
+    let Some(distance) = root().async_word else { return };
+    let mut id = [0; 8];
+    // The kernel copies the word, so that a task whose thread block is no longer mapped has none.
+    raw::read(task.block.get().wrapping_add_signed(distance), &mut id);
+    let id = u64::from_ne_bytes(id);
+    if POSITION.async_tasks[usize::from(chosen)].replace(id) != id {
+        push(Record { task: chosen, operation: RECORD_ASYNC, value: id, ..Record::default() });
+    }
 }
 
 /// Called on the stack of the task whose step has just begun: records its callers, if wanted.
@@ -321,7 +337,7 @@ pub(crate) fn all() -> &'static [Record] {
 /// The schedule of the execution so far, with the digest of the enabled tasks before each step.
 pub(crate) fn trail() -> Vec<TrailChoice> {
     let choice = |record: &Record| match record.operation {
-        RECORD_ENABLED | RECORD_CALLERS | RECORD_DEADLINE => None,
+        RECORD_ENABLED | RECORD_CALLERS | RECORD_DEADLINE | RECORD_ASYNC => None,
         RECORD_DATA => Some(TrailChoice::data(record.value as u32, record.object as u32)),
         _ => Some(TrailChoice::step(TaskId(record.task), record.enabled)),
     };

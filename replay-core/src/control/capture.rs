@@ -1,5 +1,6 @@
 //! Builds a readable execution from a parked process: what the runtime recorded, with names.
 
+mod async_tasks;
 mod failures;
 mod names;
 
@@ -7,6 +8,7 @@ use crate::control::channel::Channel;
 use crate::explain::source::Sources;
 use crate::symbols::{ProcessMemory, Registers, Symbols, is_user_frame};
 use crate::{Error, Target};
+use async_tasks::AsyncTasks;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -14,8 +16,8 @@ use traces::DeadlineNote;
 use traces::execution::{DataChoice, Pending};
 use traces::trace::{Header, Options};
 use traces::wire::{
-    FoundFailure, NO_TASK, RECORD_CALLERS, RECORD_DATA, RECORD_DEADLINE, RECORD_ENABLED, Record,
-    TaskInfo, task_state,
+    FoundFailure, NO_TASK, RECORD_ASYNC, RECORD_CALLERS, RECORD_DATA, RECORD_DEADLINE,
+    RECORD_ENABLED, Record, TaskInfo, task_state,
 };
 use traces::{
     EnabledChange, Execution, FailureKind, Frame, ObjectKind, Operation, Site, Step, TaskId,
@@ -210,6 +212,7 @@ impl Reader<'_> {
         let mut called: HashMap<u64, Option<Frame>> = HashMap::new();
         // The address in the library nearest to user code.
         let mut inner = 0;
+        let mut async_tasks = AsyncTasks::default();
         for record in records {
             let next = self.execution.steps.len() as u64;
             match record.operation {
@@ -223,6 +226,7 @@ impl Reader<'_> {
                     preempts: record.flags & 1 != 0,
                     late: (record.value > 0).then_some((TaskId(record.task), record.value)),
                 }),
+                RECORD_ASYNC => async_tasks.changed(next, record),
                 RECORD_DATA => self.execution.data.push(DataChoice {
                     step: next.saturating_sub(1),
                     taken: record.value as u32,
@@ -230,6 +234,7 @@ impl Reader<'_> {
                 }),
                 RECORD_CALLERS => {
                     let Some(step) = self.execution.steps.last_mut() else { continue };
+                    async_tasks.called(record, self.symbols);
                     if named.get(&step.site).is_some_and(|frames| frames.iter().any(is_user_frame))
                     {
                         continue;
@@ -269,6 +274,7 @@ impl Reader<'_> {
                     // The site of a thread's start is its start function; other sites are return addresses.
                     let exact = operation == Operation::Start;
                     inner = record.site;
+                    async_tasks.stepped(record);
                     let site = *sites
                         .entry((record.site, exact))
                         .or_insert_with(|| self.symbols.site(record.site).unwrap_or(UNKNOWN));
@@ -285,6 +291,8 @@ impl Reader<'_> {
                 }
             }
         }
+        let steps = self.execution.steps.len();
+        (self.execution.async_tasks, self.execution.async_changes) = async_tasks.all(steps);
         for (site, callee) in callees {
             let Some(frames) = named.get_mut(&site) else { continue };
             // If library functions were inlined at the site, they made the call.

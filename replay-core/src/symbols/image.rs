@@ -30,6 +30,7 @@ pub struct Image {
     locals: Mutex<HashMap<u64, Arc<[TypedLocal]>>>,
     /// The descriptions of types that were asked for.
     types: Mutex<HashMap<typed::TypeId, Option<typed::Described>>>,
+    async_word: OnceLock<Option<i64>>,
 }
 
 /// A local variable: its name, its type, and where it is at an address.
@@ -60,6 +61,7 @@ impl Image {
             debug: Mutex::new(None),
             locals: Mutex::default(),
             types: Mutex::default(),
+            async_word: OnceLock::new(),
         });
         cache.insert(path.to_owned(), Arc::clone(&image));
         Some(image)
@@ -269,6 +271,17 @@ impl Image {
             Some((name, typed::StaticVariable { address, ..variable }))
         });
         placed.collect()
+    }
+
+    /// Whether the file has a thread-local variable whose mangled name contains this text.
+    pub(super) fn has_thread_local(&self, part: &str) -> bool {
+        let has = |file: &ElfFile| table::has_thread_local(file, part);
+        has(&self.file) || self.separate().is_some_and(|file| has(file))
+    }
+
+    /// Where a thread keeps the number of its asynchronous task, which `find` returns at the first call.
+    pub(super) fn async_word(&self, find: impl FnOnce(&Image) -> Option<i64>) -> Option<i64> {
+        *self.async_word.get_or_init(|| find(self))
     }
 
     /// The first type with this name.

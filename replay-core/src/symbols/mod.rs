@@ -3,6 +3,7 @@
 //! Missing information is never an error: stripped files, outdated debug files and corrupt tables
 //! cost names, but the failure is still reported.
 
+pub(crate) mod async_tasks;
 mod cfi;
 mod debug_info;
 mod elf_file;

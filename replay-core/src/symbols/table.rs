@@ -2,7 +2,9 @@
 
 use super::elf_file::ElfFile;
 use object::LittleEndian;
-use object::elf::{SHF_EXECINSTR, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT};
+use object::elf::{
+    SHF_EXECINSTR, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT, STT_TLS,
+};
 use object::read::elf::{SectionHeader, Sym};
 
 const ENDIAN: LittleEndian = LittleEndian;
@@ -162,6 +164,16 @@ pub(super) fn imports(image: &ElfFile, begin: &str) -> bool {
             && symbol
                 .name(ENDIAN, symbols.strings())
                 .is_ok_and(|name| name.starts_with(begin.as_bytes()))
+    })
+}
+
+/// Whether the file has a thread-local variable whose name contains this text.
+pub(super) fn has_thread_local(image: &ElfFile, part: &str) -> bool {
+    let Some(elf) = image.elf() else { return false };
+    let symbols = elf.elf_symbol_table();
+    symbols.iter().any(|symbol| {
+        let name = || symbol.name(ENDIAN, symbols.strings()).map(String::from_utf8_lossy);
+        symbol.st_type() == STT_TLS && name().is_ok_and(|name| name.contains(part))
     })
 }
 

@@ -146,6 +146,18 @@ fn numbers(execution: &Execution, bounds: &Bounds) -> Result<(), FileError> {
         note.late.map_or(Ok(()), |(task, _)| bounds.task(task, what))?;
         next = note.step + 1;
     }
+    if !execution.async_tasks.is_sorted_by(|one, other| one.id < other.id) {
+        return Err(Part("asynchronous task", 0).wrong("is not in the order of the numbers"));
+    }
+    let mut next = 0;
+    for (index, change) in execution.async_changes.iter().enumerate() {
+        let what = Part("asynchronous task of a thread", index);
+        if change.step < next || change.step >= steps {
+            return Err(what.wrong("names no step, or one before its predecessor's"));
+        }
+        bounds.task(change.task, what)?;
+        next = change.step + 1;
+    }
     Ok(())
 }
 

@@ -29,7 +29,8 @@ pub use check::check;
 pub use error::{FileError, Key, MAX_OBJECTS, MAX_PARTS, MAX_STEPS, MAX_TASKS, VERSION};
 
 use crate::{
-    DeadlineNote, Execution, Failure, Frame, Header, Module, Object, Site, TaskRecord, Trace,
+    AsyncChange, AsyncTask, DeadlineNote, Execution, Failure, Frame, Header, Module, Object, Site,
+    TaskRecord, Trace,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -68,9 +69,19 @@ pub fn encode(trace: &Trace, key: Option<&Key>) -> Vec<u8> {
     // Destructuring names every field, so that a new field cannot be forgotten here.
     let Trace { header, execution, failure, output } = trace;
     let Execution { tasks, modules, objects, places, deadlines, .. } = execution;
+    let Execution { async_tasks, async_changes, .. } = execution;
     // The rest of the execution is in the section of steps.
     let Execution { steps: _, data: _, enabled: _, .. } = execution;
-    let tables = TablesRef { tasks, modules, objects, places, deadlines, failure };
+    let tables = TablesRef {
+        tasks,
+        modules,
+        objects,
+        places,
+        deadlines,
+        async_tasks,
+        async_changes,
+        failure,
+    };
     let is_plain = header.options.changes.is_empty() && header.options.predicates.is_empty();
     let version = if is_plain { 1 } else { VERSION };
     let mut writer = container::Writer::new(version);
@@ -104,6 +115,8 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>, FileError> {
             data: recorded.data,
             enabled: recorded.enabled,
             deadlines: tables.deadlines,
+            async_tasks: tables.async_tasks,
+            async_changes: tables.async_changes,
         },
         failure: tables.failure,
         output,
@@ -121,6 +134,10 @@ struct TablesRef<'a> {
     places: &'a [(Site, Vec<Frame>)],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     deadlines: &'a [DeadlineNote],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    async_tasks: &'a [AsyncTask],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    async_changes: &'a [AsyncChange],
     failure: &'a Option<Failure>,
 }
 
@@ -133,6 +150,10 @@ struct Tables {
     places: Vec<(Site, Vec<Frame>)>,
     #[serde(default)]
     deadlines: Vec<DeadlineNote>,
+    #[serde(default)]
+    async_tasks: Vec<AsyncTask>,
+    #[serde(default)]
+    async_changes: Vec<AsyncChange>,
     failure: Option<Failure>,
 }
 

@@ -162,6 +162,9 @@ pub struct Job {
     pub all_steps: u64,
     /// Record enabled sets, and describe objects.
     pub full: bool,
+    /// In a full recording: where each thread keeps the number of the asynchronous task that it executes, as the
+    /// distance from its thread pointer; none if the program has no such word.
+    pub async_word: Option<i64>,
     /// Wait after each execution until the controller has read the result.
     pub park: bool,
     /// Run the pieces of work in [`super::Header::parcel`]; `plan`, `first` and `last` are ignored.

@@ -12,6 +12,9 @@ pub const RECORD_CALLERS: u8 = 0xfd;
 /// [`Record::operation`] of a note on deadlines ([`crate::DeadlineNote`]): `flags` 1 for a preemption;
 /// `value` is by how much `task` is late, or 0. Written before its step, only in full recordings.
 pub const RECORD_DEADLINE: u8 = 0xfc;
+/// [`Record::operation`] of a change of the asynchronous task that `task` executes: `value` is its number, or 0.
+/// Written before the first step of it, only in full recordings.
+pub const RECORD_ASYNC: u8 = 0xfb;
 /// The number of steps of an execution for which return addresses are recorded.
 pub const CALLERS_OF: u64 = 4096;
 /// The most return addresses per step.

@@ -1,5 +1,6 @@
 //! Describes events and code locations, with source text if it is available.
 
+use crate::report::async_tasks::async_title;
 use crate::report::calls::requested;
 use crate::report::names::object_name;
 use crate::report::names::task_title;
@@ -184,7 +185,7 @@ impl Describer<'_> {
 
     /// A range of events of one task: its first and last event, a line for each.
     fn range(&self, (from, to): (Event, Event), style: &Style) -> Vec<String> {
-        let title = task_title(self.trace, from.task);
+        let title = self.actor(from);
         let mut lines = vec![self.line(&title, from, style)];
         let within = match (self.section(from), self.section(to)) {
             (Some(from), Some(to)) => from.steps == to.steps,
@@ -195,6 +196,14 @@ impl Describer<'_> {
             lines.push(self.line(&title, to, style));
         }
         lines
+    }
+
+    /// The thread of an event, and the asynchronous task that it executes there.
+    fn actor(&self, event: Event) -> String {
+        let title = task_title(self.trace, event.task);
+        let execution = &self.trace.execution;
+        let executed = event.step.and_then(|step| execution.async_task_at(step, event.task));
+        executed.map_or(title.clone(), |task| format!("{title}, {}", async_title(task)))
     }
 
     fn line(&self, title: &str, event: Event, style: &Style) -> String {
@@ -210,7 +219,7 @@ impl Describer<'_> {
     /// The event orders of a cause, as lines.
     pub(super) fn cause(&self, cause: &Cause, style: &Style) -> Vec<String> {
         let mut lines = Vec::new();
-        let one = |event: Event| self.line(&task_title(self.trace, event.task), event, style);
+        let one = |event: Event| self.line(&self.actor(event), event, style);
         match cause.shape {
             // The shape describes at most two orders; a third one needs the list below.
             Shape::Between { inner, outer } if cause.orders.len() <= 2 => {

@@ -1,6 +1,7 @@
 //! The key steps of a schedule: a column for each task, with the source text beside them.
 
 use super::describe::Describer;
+use crate::report::async_tasks::Changes;
 use crate::report::columns::{finish, gutter, step_gutter};
 use crate::report::names::task_title;
 use crate::report::rows::{Cell, Mark, Row, Selection, rows};
@@ -142,6 +143,7 @@ fn lines(
     let all = rows(trace, Selection::default(), style.glyphs());
     let mut lines = Vec::new();
     let mut omitted = 0;
+    let mut changes = Changes::of(&trace.execution);
     for mut row in all {
         let Some(step) = row.step else {
             lines.extend((omitted > 0).then_some(Line::Omitted(omitted)));
@@ -165,7 +167,11 @@ fn lines(
             cell.failed = false;
             cell.sign = "·".into();
         }
-        let source = describer.statement_at(trace.execution.steps[step].site);
+        let mut source = describer.statement_at(trace.execution.steps[step].site);
+        let task = trace.execution.steps[step].task;
+        if let Some(above) = changes.above(step, task) {
+            source = format!("{above}: {source}");
+        }
         lines.push(Line::Row(row, source));
     }
     lines.extend((omitted > 0).then_some(Line::Omitted(omitted)));

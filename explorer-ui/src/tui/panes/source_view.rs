@@ -1,6 +1,7 @@
 //! One source file around a line, with the positions of tasks and what the verdict names.
 
 use super::pane::{Lines, one};
+use crate::report::async_tasks::async_title;
 use crate::report::names::{object_name, task_title};
 use crate::report::source_line::pieces;
 use crate::report::text::{clean, clip_front, fill};
@@ -81,7 +82,10 @@ impl View {
         let name = clean(&self.path);
         let mut title = one(model, " ", Role::Dim);
         if several && let Some(task) = self.task {
-            let text = task_title(&model.loaded().trace, task) + "  ";
+            let trace = &model.loaded().trace;
+            let executed = trace.execution.async_task_at(model.view.cursor, task);
+            let executed = executed.map(|task| format!(", {}", async_title(task)));
+            let text = task_title(trace, task) + &executed.unwrap_or_default() + "  ";
             let style = model.theme.style(Role::Task(task));
             let bold = if self.selected { Modifier::BOLD } else { Modifier::empty() };
             title.push((text, style.add_modifier(bold)));

@@ -39,7 +39,7 @@ impl RunningCheck {
                 send(CheckUpdate::Verdict(check(&walk, &loaded, &flag)));
                 // Without an answer the ribbon stays empty; the verdict is there.
                 let mut report = |outlook| send(CheckUpdate::Outlook(outlook));
-                let _ = walk.forecast(&loaded.trace.execution, &flag, &mut report);
+                let _ = walk.forecast(&loaded.trace, &flag, &mut report);
             });
             if let Err(why) = checked {
                 send(CheckUpdate::Verdict(CheckState::Failed(why)));

@@ -3,6 +3,7 @@
 use crate::control::capture;
 use crate::control::ending::{ATTEMPTS, Ending};
 use crate::control::worker::{Event, Worker};
+use crate::symbols::{Image, async_tasks};
 use crate::{Error, SearchOptions, Target};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -79,6 +80,7 @@ pub(crate) fn single_job(options: &SearchOptions) -> Job {
         beginning: 0,
         all_steps: u64::MAX,
         full: true,
+        async_word: None,
         park: true,
         shared: false,
         pioneer: true,
@@ -149,6 +151,9 @@ pub(crate) fn run_single(
     options: &SearchOptions,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, Error> {
+    let image = if job.full && options.names { Image::open(&target.program) } else { None };
+    let async_word = image.and_then(|image| async_tasks::word(&image));
+    let job = Job { async_word, ..job };
     match undisturbed(target, &job, options, interrupt)? {
         Ok(once) => Ok(once),
         // The history of a heap block is recorded only if the block is known, so run once more.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use traces::Execution;
+use traces::{Execution, Trace};
 
 /// The most steps whose prospects are computed.
 const MAX_STEPS: usize = 400;
@@ -71,7 +71,7 @@ impl Runner {
     /// If the program cannot be run or controlled.
     pub fn forecast(
         &self,
-        failing: &Execution,
+        failing: &Trace,
         interrupt: &AtomicBool,
         report: &mut dyn FnMut(Outlook),
     ) -> Result<(), Error> {
@@ -80,13 +80,13 @@ impl Runner {
             return Ok(());
         };
         report(Outlook::NoReturn(found));
-        let forced = forced_steps(failing);
+        let forced = forced_steps(&failing.execution);
         let mut last: Option<Prospect> = None;
         for after in (0..found.lost_after).rev().take(MAX_STEPS) {
             // A step without a choice leaves what may follow as it was.
             let prospect = match last.filter(|_| forced[after]) {
                 Some(prospect) => prospect,
-                None => self.prospect_after(failing, after, interrupt)?,
+                None => self.prospect_after(&failing.execution, after, interrupt)?,
             };
             if interrupt.load(Relaxed) {
                 break;

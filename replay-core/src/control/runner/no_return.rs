@@ -11,12 +11,13 @@ use crate::control::command::search_job;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::wire::{Job, Plan};
-use traces::{Choice, Execution};
+use traces::{Choice, Execution, Trace};
 
-/// Executions to prove that every schedule with a prefix fails.
-const PROOF: u64 = 20_000;
-/// Executions to prove the same with one schedule for each order of dependent operations.
+/// Executions to prove with one schedule for each order of dependent operations that every schedule with a prefix
+/// fails.
 const REDUCED_PROOF: u64 = 5_000;
+/// Executions to prove it with every schedule, where an access may have been overlooked.
+const PROOF: u64 = 20_000;
 /// Executions to count all schedules with a prefix; if there are more, samples are drawn.
 const COUNT: u64 = 2_000;
 /// Samples for the share of failing schedules.
@@ -80,13 +81,14 @@ impl Runner {
     /// If the program cannot be run or controlled.
     pub fn no_return(
         &self,
-        failing: &Execution,
+        failing: &Trace,
         interrupt: &AtomicBool,
         report: &mut dyn FnMut(usize, Prospect),
     ) -> Result<Option<NoReturn>, Error> {
-        let choices: Vec<Choice> = failing.choices().collect();
-        bisect(failing.steps.len(), |steps| {
-            let prospect = self.prospect(prefix(failing, &choices, steps), PROOF, interrupt)?;
+        let execution = &failing.execution;
+        let choices: Vec<Choice> = execution.choices().collect();
+        bisect(failing.steps_to_failure(), |steps| {
+            let prospect = self.proved(prefix(execution, &choices, steps), interrupt)?;
             if interrupt.load(Relaxed) {
                 return Ok(None);
             }
@@ -107,46 +109,68 @@ impl Runner {
         interrupt: &AtomicBool,
     ) -> Result<Prospect, Error> {
         let choices: Vec<Choice> = execution.choices().collect();
-        self.prospect(prefix(execution, &choices, steps), COUNT, interrupt)
+        let counts = self.counted(prefix(execution, &choices, steps), interrupt)?;
+        Ok(Prospect::from(counts))
     }
 
-    fn prospect(
+    /// A search for schedules with this prefix.
+    fn search_after(
         &self,
         prefix: &[Choice],
-        budget: u64,
+        (plan, last): (Plan, u64),
         interrupt: &AtomicBool,
-    ) -> Result<Prospect, Error> {
-        let search = |plan: Plan, last: u64| {
-            let job = Job {
-                prefix: prefix.to_vec(),
-                last,
-                stop_at_first: false,
-                ..search_job(&self.options, plan)
-            };
-            run(&self.target, job, &self.options, interrupt)
+    ) -> Result<SearchCounts, Error> {
+        let job = Job {
+            prefix: prefix.to_vec(),
+            last,
+            stop_at_first: false,
+            ..search_job(&self.options, plan)
         };
-        let all = search(Plan::bounded("dfs", None), budget)?;
-        let mut counts = all;
-        if !counts.complete {
-            counts = search(Plan::seeded("random", self.options.seed), SAMPLES)?;
-            // Turns of a waiting loop multiply the schedules and not the orders of dependent
-            // operations. Where these all fail, every schedule does, if no access was overlooked;
-            // otherwise their number is no number of schedules.
-            let fail =
-                |found: &SearchCounts| found.failing == found.executions && found.failing > 0;
-            if budget == PROOF && fail(&counts) {
-                let reduced = search(Plan::bounded("dpor", None), REDUCED_PROOF)?;
-                if reduced.complete && reduced.observed_all && fail(&reduced) {
-                    counts = reduced;
-                }
-            }
+        run(&self.target, job, &self.options, interrupt)
+    }
+
+    /// All schedules with this prefix if there are few of them, otherwise a sample.
+    fn counted(&self, prefix: &[Choice], interrupt: &AtomicBool) -> Result<SearchCounts, Error> {
+        let all = self.search_after(prefix, (Plan::bounded("dfs", None), COUNT), interrupt)?;
+        if all.complete {
+            return Ok(all);
         }
-        Ok(Prospect {
+        self.search_after(prefix, (Plan::seeded("random", self.options.seed), SAMPLES), interrupt)
+    }
+
+    /// The same, and if all of a sample fail, an attempt to prove that every schedule does.
+    fn proved(&self, prefix: &[Choice], interrupt: &AtomicBool) -> Result<Prospect, Error> {
+        let counts = self.counted(prefix, interrupt)?;
+        let all_fail =
+            |found: &SearchCounts| found.failing == found.executions && found.failing > 0;
+        if counts.complete || !all_fail(&counts) {
+            return Ok(Prospect::from(counts));
+        }
+        // Turns of a waiting loop multiply the schedules and not the orders of dependent operations. Where
+        // these all fail, every schedule does, if no access was overlooked; otherwise their number is no
+        // number of schedules.
+        let reduced =
+            self.search_after(prefix, (Plan::bounded("dpor", None), REDUCED_PROOF), interrupt)?;
+        if !reduced.complete || !all_fail(&reduced) {
+            // With more orders than that there are too many schedules.
+            return Ok(Prospect::from(counts));
+        }
+        if reduced.observed_all {
+            return Ok(Prospect::from(reduced));
+        }
+        let all = self.search_after(prefix, (Plan::bounded("dfs", None), PROOF), interrupt)?;
+        Ok(Prospect::from(if all.complete { all } else { counts }))
+    }
+}
+
+impl From<SearchCounts> for Prospect {
+    fn from(counts: SearchCounts) -> Prospect {
+        Prospect {
             // An execution without an end did not pass.
             executions: counts.executions.saturating_sub(counts.holes).max(counts.failing),
             failing: counts.failing,
             complete: counts.complete && counts.executions > 0,
-        })
+        }
     }
 }
 

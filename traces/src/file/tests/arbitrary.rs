@@ -6,9 +6,9 @@ use crate::points::{Learned, ModuleAddress};
 use crate::predicate::{CodeAddress, Predicate, Purpose, Role, Slot, ThreadMatch};
 use crate::trace::{EnvironmentUse, Options};
 use crate::{
-    DeadlineNote, EnabledChange, Execution, Failure, FailureKind, Frame, Header, HistoryEvent,
-    Module, Object, ObjectKind, ObjectLocation, Operation, Site, Step, TaskId, TaskRecord,
-    TaskStack, TaskState, Trace, WaitEdge,
+    AsyncChange, AsyncTask, DeadlineNote, EnabledChange, Execution, Failure, FailureKind, Frame,
+    Header, HistoryEvent, Module, Object, ObjectKind, ObjectLocation, Operation, Site, Step,
+    TaskId, TaskRecord, TaskStack, TaskState, Trace, WaitEdge,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -228,7 +228,27 @@ fn execution() -> impl Strategy<Value = Execution> {
                 late: Some((TaskId(0), step as u64 + 1)).filter(|_| !tasks.is_empty()),
             };
             let deadlines = (0..steps.len()).step_by(3).map(note).collect();
-            Execution { tasks, modules, objects, places, steps, data, enabled, deadlines }
+            let async_task = |id| AsyncTask { id, name: format!("task {id}") };
+            let async_tasks: Vec<_> = (1..=(steps.len() % 3) as u64).map(async_task).collect();
+            let change = |step: usize| AsyncChange {
+                step: step as u64,
+                task: TaskId(0),
+                id: step as u64 % 3,
+            };
+            let changed = (0..steps.len()).step_by(4).filter(|_| !tasks.is_empty());
+            let async_changes = changed.map(change).collect();
+            Execution {
+                tasks,
+                modules,
+                objects,
+                places,
+                steps,
+                data,
+                enabled,
+                deadlines,
+                async_tasks,
+                async_changes,
+            }
         },
     )
 }

@@ -268,7 +268,16 @@ fn wrong_lengths_allocate_no_memory() {
     let head = pack(&Header::default());
     let trace = small();
     let Execution { tasks, modules, objects, places, deadlines, .. } = &trace.execution;
-    let tables = pack(&TablesRef { tasks, modules, objects, places, deadlines, failure: &None });
+    let tables = pack(&TablesRef {
+        tasks,
+        modules,
+        objects,
+        places,
+        deadlines,
+        async_tasks: &[],
+        async_changes: &[],
+        failure: &None,
+    });
     let steps = steps::write(&trace.execution);
     let zeros = lz4_flex::block::compress(&vec![0; 300 << 20]);
     let mut endless = Vec::new();
