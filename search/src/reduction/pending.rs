@@ -159,6 +159,7 @@ impl PendingOperation {
                 | O::SemTimedWait
                 | O::FutexWoken
                 | O::Ready
+                | O::SignalWait
         );
         let times_out = self.has_timeout && !is_compared;
         let signals = matches!(self.operation, Operation::Kill | Operation::Handler);

@@ -192,6 +192,7 @@ impl Event {
             // A signal to the process may be delivered to any task.
             // A descriptor may report it (`signalfd`).
             O::Kill | O::Handler | O::SignalWait => {
+                self.waits = next.operation == O::SignalWait && !next.has_timeout;
                 self.touch(SIGNALS, Access::Write);
                 self.touch(DESCRIPTORS, Access::Write);
             }
@@ -253,7 +254,9 @@ impl Event {
             Operation::TimedLock | Operation::TimedWriteLock => Access::Lock,
             Operation::TimedReadLock => Access::Share,
             Operation::SemTimedWait => Access::Take,
-            Operation::Ready if !self.waits => return Some(Event { waits: true, ..self.clone() }),
+            Operation::Ready | Operation::SignalWait if !self.waits => {
+                return Some(Event { waits: true, ..self.clone() });
+            }
             _ => return None,
         };
         let mut event = self.clone();
