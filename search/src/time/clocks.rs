@@ -195,7 +195,7 @@ impl Clocks {
                 Access::Lock | Access::Share => {
                     moment.clock = moment.clock.max(object.held_until);
                 }
-                _ => moment.join(object.since),
+                _ => moment.join(object.since(event)),
             }
             if !matches!(access, Access::Share | Access::Read) {
                 moment.join(object.shared);
@@ -288,7 +288,7 @@ impl Clocks {
         let acquires = operation.acquires_lock() && !operation.is_shared_lock();
         for &(number, access) in event.observable_accesses() {
             let object = self.objects.entry(number).or_default();
-            object.enable(event, access, moment);
+            object.enable(event, (number, access), moment, expires.is_some());
             match access {
                 Access::Lock => object.held_from = Some(moment.clock),
                 Access::Write if acquires => object.held_from = Some(moment.clock),

@@ -30,6 +30,7 @@
 
 mod candidates;
 mod clocks;
+mod expirations;
 mod moment;
 mod objects;
 

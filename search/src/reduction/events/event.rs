@@ -13,7 +13,7 @@ const NUMBERS: u64 = 1;
 /// All file descriptors, as one object.
 const DESCRIPTORS: u64 = 2;
 /// All signals between tasks, as one object.
-const SIGNALS: u64 = 3;
+pub(crate) const SIGNALS: u64 = 3;
 /// What the conditions of predicates read, with the sites of the predicates, as one object.
 const PREDICATES: u64 = 4;
 /// The turn of a test harness, as one object: the harness's operations come after all others that could
@@ -226,6 +226,11 @@ impl Event {
     /// The same without the object that stands for the states which predicates watch: the program has none of it.
     pub fn observable_accesses(&self) -> impl Iterator<Item = &(u64, Access)> {
         self.accesses.all().iter().filter(|(object, _)| *object != PREDICATES)
+    }
+
+    /// The operation's own object, with the kind of the access to it.
+    pub(crate) fn own_object(&self) -> Option<(u64, Access)> {
+        self.accesses.own_first().next()
     }
 
     /// The kind of the event's access to this object.

@@ -158,3 +158,68 @@ fn only_a_mutex_that_was_held_for_a_while_delays_its_acquisition() {
         assert_eq!(clocks.of(other), clocks.of(one), "clocks join");
     }
 }
+
+/// What one task waits for was there since the timer expired after someone took it last; what other tasks take does
+/// not matter. Several timers that expire in turn make it no later.
+#[test]
+fn what_was_taken_is_there_since_the_next_expiration() {
+    use Operation as O;
+    let (timer, further, reader) = (TaskId(1), TaskId(2), TaskId(3));
+    let expire = |clocks: &mut Clocks, task, time: u64| {
+        clocks.step(
+            &Event::new(&PendingOperation::new(task, O::Timer, 0, 0), 0),
+            Some(time * SECOND),
+        );
+    };
+    let next = |operation, object| PendingOperation {
+        writes: true,
+        ..PendingOperation::new(reader, operation, object, 0)
+    };
+    for operation in [O::Ready, O::SignalWait, O::Handler] {
+        let mut clocks = Clocks::default();
+        clocks.begin(Moment::default());
+        clocks.create(TaskId::MAIN, timer, true);
+        for task in [further, reader, TaskId(4)] {
+            clocks.create(TaskId::MAIN, task, false);
+        }
+        let wait = next(operation, 16);
+        for time in [1, 2, 3] {
+            expire(&mut clocks, timer, 2 * time - 1);
+            expire(&mut clocks, further, 2 * time);
+            assert_eq!(clocks.ready(&wait), 2 * SECOND, "{operation:?} after {time} times");
+            // Another task takes something else.
+            let other = PendingOperation { task: TaskId(4), ..next(O::Ready, 24) };
+            clocks.step(&Event::new(&other, 0), None);
+        }
+        clocks.leave(reader, operation);
+        clocks.step(&Event::new(&wait, 0), None);
+        clocks.leave(reader, O::Read);
+        clocks.step(&Event::new(&next(O::Read, 32), 1), None);
+        assert_eq!(clocks.of(reader).clock, 6 * SECOND);
+        for time in [9, 11] {
+            expire(&mut clocks, timer, time);
+            assert_eq!(clocks.ready(&wait), 9 * SECOND, "{operation:?} at {time} s");
+        }
+    }
+}
+
+/// What no task waits for any more after a timer was armed is no longer there; a timer that was disarmed could end
+/// since then.
+#[test]
+fn nothing_is_there_of_a_timer_that_was_set() {
+    use Operation as O;
+    let (timer, reader) = (TaskId(1), TaskId(2));
+    let mut clocks = Clocks::default();
+    clocks.begin(Moment::default());
+    clocks.create(TaskId::MAIN, timer, true);
+    clocks.create(TaskId::MAIN, reader, false);
+    let event = |task, operation| Event::new(&PendingOperation::new(task, operation, 0, 0), 0);
+    clocks.step(&event(timer, O::Timer), Some(SECOND));
+    clocks.raise(TaskId::MAIN, 2 * SECOND, false);
+    clocks.step(&event(TaskId::MAIN, O::TimerSet), None);
+    assert_eq!(clocks.ready(&PendingOperation::new(timer, O::Timer, 0, 0)), 2 * SECOND);
+    clocks.step(&event(TaskId(3), O::Timer), Some(4 * SECOND));
+    assert_eq!(clocks.ready(&PendingOperation::new(timer, O::Timer, 0, 0)), 2 * SECOND);
+    let wait = PendingOperation::new(reader, O::SignalWait, 0, 0);
+    assert_eq!(clocks.ready(&wait), 4 * SECOND);
+}
