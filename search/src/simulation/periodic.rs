@@ -243,8 +243,8 @@ fn wait(rng: &mut Rng, theme: &Theme, worker: usize, code: &mut Vec<Code>) {
 
 /// The most steps that an execution of the program may have.
 ///
-/// No task's clock is ever further than the slack after the base. So the base is later by at most a wait's limit,
-/// or the time until a timer expires, and the slack, for each wait; and a timer that expires is no further than the slack after it.
+/// No task's clock is further than the slack after the base. So each wait moves the base by at most its limit, or the
+/// time until a timer expires, and the slack; and no timer expires later than the slack after the base.
 fn most_steps(program: &Program, slack: u64) -> u64 {
     let all = || program.code.iter().flatten();
     let mut longest = 0;

@@ -15,11 +15,14 @@
 //! that waits for a mutex counts like one that can run, as long as the owner has it for a moment only. An
 //! operation that waits can happen since what it waits for is there: neither another post of its semaphore, nor
 //! another expiration of its timer, nor a handler that runs before it makes it later. So a periodic timer gets no
-//! further ahead of a task that can run than the slack.
+//! further ahead of a task that can run than the slack. Which of several timers an operation waits for is not known:
+//! it counts since the latest of their first expirations after what it waits for was taken last, so that each of
+//! them makes it later once at most.
 //!
 //! The base depends on the state only and not on the order in which independent steps led to it, so
 //! that independent steps still commute. No step lowers the base, so a step enables expiries and
-//! disables none; and the earliest expiry is enabled where nothing else is.
+//! disables none; and the earliest expiry is enabled where nothing else is. The end of a handler is an exception: its
+//! steps happen after the signal, and the step that it interrupted may have been possible before.
 //!
 //! A task that runs long without waiting takes time, too: every [`STEPS`] steps since its clock last
 //! rose by an expiry add a second to it, and so do system calls and readings of clocks, of which each

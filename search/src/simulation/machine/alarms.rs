@@ -1,8 +1,8 @@
 //! Timers, the signal that they send, and its handler, as the runtime has them.
 //!
 //! An armed timer is a task with one operation, its expiration. A signal for a task replaces the task's next
-//! operation: the handler runs first, with steps of its own, and then the task continues with what it was about
-//! to do, unless the handler ended its wait.
+//! operation: the steps of the handler come first. Then the task continues with what it was about to do, unless the
+//! handler ended its wait.
 
 use super::{Machine, Task, TaskState};
 use crate::simulation::program::{Code, Notice, Wanted};
@@ -26,7 +26,8 @@ pub(super) struct Alert {
 pub(super) struct Interrupted {
     at: usize,
     deadline: Option<u64>,
-    /// The part of its time that the handler does not change; none if the task had not begun.
+    /// What the clocks need to continue after the handler ([`time::Clocks::begin_handler`]); none if the task had not
+    /// begun.
     before: Option<Option<u64>>,
     ends_wait: bool,
 }
@@ -151,7 +152,7 @@ impl Machine<'_> {
         true
     }
 
-    /// Whether the timer's task expires once more, if nobody disarms the timer.
+    /// Whether the timer's task expires once more, unless the timer is disarmed before.
     pub(super) fn expires_again(&self, task: usize) -> bool {
         self.tasks[task].registers[AGAIN] != 0
     }

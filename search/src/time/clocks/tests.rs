@@ -159,7 +159,7 @@ fn only_a_mutex_that_was_held_for_a_while_delays_its_acquisition() {
     }
 }
 
-/// What one task waits for was there since the timer expired after someone took it last; what other tasks take does
+/// What one task waits for was there since the timer expired after the task took it last; what other tasks take does
 /// not matter. Several timers that expire in turn make it no later.
 #[test]
 fn what_was_taken_is_there_since_the_next_expiration() {
