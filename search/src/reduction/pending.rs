@@ -159,9 +159,15 @@ impl PendingOperation {
                 | O::SemTimedWait
                 | O::FutexWoken
                 | O::Ready
+                | O::SignalWait
         );
         let times_out = self.has_timeout && !is_compared;
-        let signals = matches!(self.operation, Operation::Kill | Operation::Handler);
+        let signals = match self.operation {
+            Operation::Kill | Operation::Handler => true,
+            // The timer sends a signal that a task handles.
+            Operation::Timer => self.object != 0,
+            _ => false,
+        };
         self.prefers_writers || self.awaits_unknown || times_out || signals
     }
 }

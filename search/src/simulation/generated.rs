@@ -1,7 +1,7 @@
 //! Random small programs with the complete set of their executions, to test strategies that promise
 //! a set of executions.
 
-use super::machine::{Ending, Run, run, runs};
+use super::execution::{Ending, Run, run, runs};
 use super::program::{At, Code, Compare, Program, Value, Wanted};
 use super::programs;
 use crate::reduction::events::{Map, Order};

@@ -1,49 +1,17 @@
-//! An interpreter for small abstract programs, which runs them under a strategy: strategies are
-//! tested and compared without a process.
+//! The state of a small abstract program and its steps.
 //!
 //! Every access to a shared variable and every synchronisation is a step; computations in registers
-//! are not. A strategy is driven exactly as the runtime drives it.
+//! are not.
+
+mod alarms;
+mod observed;
+mod pending;
 
 use super::program::{At, Code, Compare, Program, Value, Wanted};
 use super::streams::Streams;
-use crate::reduction::events::Event;
-use crate::reduction::events::mix;
-use crate::reduction::pending::{put_main_last, split_awaited};
-use crate::spin::repeated_reads::RepeatedReads;
-use crate::spin::{Effect, SpinDetector, Verdict};
-use crate::time::{self, Candidate, Clocks, Moment, MutexWaiter};
-use crate::{Decision, GiveUp, Outcome, PendingOperation, Strategy, View};
-use traces::{Choice, Operation, TaskId, enabled};
-
-/// How an execution ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Ending {
-    /// Every task ended, or the process did.
-    Passed,
-    /// An assertion failed.
-    Assertion,
-    /// No task was enabled.
-    Deadlock,
-    /// The only enabled tasks spin forever.
-    Livelock,
-    /// It reached the step limit.
-    Cut,
-}
-
-/// One execution.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Run {
-    /// How it ended, or why the strategy gave it up.
-    pub ending: Result<Ending, GiveUp>,
-    /// The choices.
-    pub choices: Vec<Choice>,
-    /// The number of preemptions among the choices.
-    pub preemptions: u32,
-    /// The variables at the end.
-    pub variables: Vec<i64>,
-    /// The registers of all tasks at the end.
-    pub registers: Vec<i64>,
-}
+use crate::time::{self, Clocks, Moment};
+use alarms::{Alarms, Alert, Interrupted};
+use traces::TaskId;
 
 const REGISTERS: usize = 8;
 /// The number of the first variable as an object.
@@ -63,8 +31,10 @@ enum TaskState {
 
 #[derive(Debug, Clone)]
 pub(super) struct Task {
+    /// The number of the code that it executes.
+    body: usize,
     at: usize,
-    registers: [i64; REGISTERS],
+    pub(super) registers: [i64; REGISTERS],
     state: TaskState,
     /// Whether the task's next operation is a read that found the same value several times before.
     waits: bool,
@@ -72,6 +42,10 @@ pub(super) struct Task {
     deadline: Option<u64>,
     /// The number of its steps since its clock rose by an expiry.
     steps: u32,
+    /// Set while its next step is to handle the signal.
+    alert: Option<Alert>,
+    /// What it was about to do, while it is in the handler.
+    interrupted: Option<Interrupted>,
 }
 
 #[derive(Clone)]
@@ -85,6 +59,7 @@ pub(super) struct Machine<'p> {
     /// The tasks that wait on variables as on futexes.
     on_futexes: Vec<usize>,
     pub(super) streams: Streams,
+    alarms: Alarms,
     pub(super) failed: bool,
     pub(super) over: bool,
     clocks: Clocks,
@@ -94,16 +69,19 @@ pub(super) struct Machine<'p> {
 
 impl<'p> Machine<'p> {
     pub(super) fn new(program: &'p Program) -> Machine<'p> {
-        let tasks = program.tasks.iter().map(|&(_, argument)| {
+        let tasks = program.tasks.iter().map(|&(body, argument)| {
             let mut registers = [0; REGISTERS];
             registers[0] = argument;
             Task {
+                body,
                 at: 0,
                 registers,
                 state: TaskState::Unborn,
                 waits: false,
                 deadline: None,
                 steps: 0,
+                alert: None,
+                interrupted: None,
             }
         });
         let mut machine = Machine {
@@ -114,6 +92,7 @@ impl<'p> Machine<'p> {
             waiting: vec![Vec::new(); program.conditions],
             on_futexes: Vec::new(),
             streams: Streams::new(&program.streams),
+            alarms: Alarms::new(program.timers.len(), program.tasks.len()),
             failed: false,
             over: false,
             clocks: Clocks::default(),
@@ -126,7 +105,7 @@ impl<'p> Machine<'p> {
     }
 
     fn code(&self, task: usize) -> Code {
-        self.program.code[self.program.tasks[task].0][self.tasks[task].at]
+        self.program.code[self.tasks[task].body][self.tasks[task].at]
     }
 
     fn value(&self, task: usize, value: Value) -> i64 {
@@ -172,12 +151,27 @@ impl<'p> Machine<'p> {
                 Code::Sleep(limit)
                 | Code::Ready(Wanted { limit: Some(limit), .. })
                 | Code::TimedLock(_, _, limit)
-                | Code::TimedTake(_, _, limit) => {
+                | Code::TimedTake(_, _, limit)
+                | Code::SignalWait(_, Some(limit)) => {
                     return self.limit(task, limit);
+                }
+                Code::Expire(timer) => return self.limit_to_expiry(task, timer),
+                Code::Again => {
+                    if !self.expires_again(task) {
+                        self.tasks[task].state = TaskState::Ended;
+                        return;
+                    }
+                    next = 0;
                 }
                 Code::Fail => {
                     self.failed = true;
                     return;
+                }
+                Code::End if self.tasks[task].interrupted.is_some() => {
+                    if !self.leave_handler(task) {
+                        return;
+                    }
+                    continue;
                 }
                 Code::End => {
                     self.tasks[task].state = TaskState::Ended;
@@ -195,201 +189,17 @@ impl<'p> Machine<'p> {
         self.tasks[task].deadline = Some(now + limit);
     }
 
-    /// The first variable that is other than 0.
-    fn ready(&self, wanted: Wanted) -> Option<usize> {
-        wanted.of.into_iter().find(|&index| self.variables[index] != 0)
-    }
-
-    /// When the task's next step is an expiry: its deadline.
-    fn expiry(&self, task: usize) -> Option<u64> {
-        let deadline = self.tasks[task].deadline?;
-        let expires = match (self.tasks[task].state, self.code(task)) {
-            (TaskState::Waiting { woken }, _) => !woken,
-            (_, Code::TimedLock(_, at, _)) => self.owners[self.at(task, at)].is_some(),
-            (_, Code::TimedTake(_, index, _)) => self.variables[index] == 0,
-            (_, Code::Ready(wanted)) => self.ready(wanted).is_none(),
-            _ => true,
-        };
-        expires.then_some(deadline)
-    }
-
-    /// The candidates of the state, given the operations of all tasks.
-    fn candidates(&mut self, tasks: &[PendingOperation]) -> Vec<Candidate> {
-        if !self.timed {
-            return Vec::new();
-        }
-        let mut candidates = Vec::new();
-        for next in tasks.iter().filter(|next| next.enabled) {
-            let expires = self.expiry(next.task.index());
-            candidates.push(Candidate::new(&mut self.clocks, next, expires));
-        }
-        let waiting =
-            tasks.iter().filter(|next| next.operation == Operation::Lock && !next.enabled);
-        let waiter = |next: &PendingOperation| {
-            let task = next.task.index();
-            let Code::Lock(at) = self.code(task) else { return None };
-            let owner = TaskId(self.owners[self.at(task, at)]? as u16);
-            Some(MutexWaiter::new(&self.clocks, next, owner))
-        };
-        time::add_waiters(&mut candidates, &mut waiting.filter_map(waiter).collect());
-        candidates
-    }
-
-    /// Whether the step is an expiry.
-    fn expires(&self, task: usize) -> bool {
-        self.expiry(task).is_some()
-    }
-
-    /// Time passes for the step that begins.
-    fn take_time(&mut self, task: usize) {
-        if !self.timed {
-            return;
-        }
-        let id = TaskId(task as u16);
-        if let Some(next) = self.next(task) {
-            let before = self.clocks.of(id).clock;
-            let expiry = self.expiry(task);
-            self.clocks.step(&Event::new(&next, 0), expiry);
-            self.tasks[task].steps += 1;
-            if expiry.is_some() && self.clocks.of(id).clock > before {
-                self.tasks[task].steps = 0;
-            } else if self.tasks[task].steps == time::STEPS {
-                self.tasks[task].steps = 0;
-                self.clocks.age(id, time::SECOND, false);
-            }
-        }
-    }
-
-    /// The task's pending operation. Object numbers: the variables from [`FIRST`] on, then the mutexes,
-    /// then the condition variables.
-    pub(super) fn next(&self, task: usize) -> Option<PendingOperation> {
-        let variable = |index: usize| FIRST + index as u64;
-        let mutex = |index: usize| FIRST + (self.variables.len() + index) as u64;
-        let condition = |index: usize| mutex(self.owners.len() + index);
-        let one_more = |task: usize| task as u64 + 1;
-        let me = TaskId(task as u16);
-        let site = (self.program.tasks[task].0 as u64) << 16 | self.tasks[task].at as u64;
-        let next = |operation, object| PendingOperation::new(me, operation, object, site);
-        let free = |index: usize| self.owners[index].is_none();
-        match self.tasks[task].state {
-            TaskState::Unborn | TaskState::Ended => return None,
-            TaskState::Starting => return Some(next(Operation::Start, one_more(task))),
-            TaskState::Waiting { woken } if let Code::FutexWait(_, index, ..) = self.code(task) => {
-                let next = next(Operation::FutexWoken, variable(index));
-                return Some(PendingOperation { woken, has_timeout: true, ..next });
-            }
-            TaskState::Waiting { woken } => {
-                let (index, with, timed) = match self.code(task) {
-                    Code::Wait(index, with) => (index, with, false),
-                    Code::TimedWait(_, index, with, _) => (index, with, true),
-                    _ => return None,
-                };
-                let wake = if timed { Operation::TimedWake } else { Operation::Wake };
-                return Some(PendingOperation {
-                    mutex: mutex(with),
-                    woken,
-                    has_timeout: timed,
-                    enabled: (timed || woken) && free(with),
-                    ..next(wake, condition(index))
-                });
-            }
-            TaskState::Alive => {}
-        }
-        Some(match self.code(task) {
-            Code::Load(_, at) => {
-                let waits = self.tasks[task].waits;
-                let operation = if waits { Operation::Await } else { Operation::Read };
-                next(operation, variable(self.at(task, at)))
-            }
-            Code::Store(at, _) => next(Operation::Write, variable(self.at(task, at))),
-            Code::FetchAdd(_, at, _) | Code::Exchange(_, at, _) => {
-                next(Operation::Update, variable(self.at(task, at)))
-            }
-            Code::CompareSwap(_, at, expected, _) => {
-                let index = self.at(task, at);
-                PendingOperation {
-                    writes: self.variables[index] == self.value(task, expected),
-                    ..next(Operation::Update, variable(index))
-                }
-            }
-            Code::Lock(at) => {
-                let index = self.at(task, at);
-                PendingOperation { enabled: free(index), ..next(Operation::Lock, mutex(index)) }
-            }
-            Code::TryLock(_, at) => {
-                let index = self.at(task, at);
-                PendingOperation { writes: free(index), ..next(Operation::TryLock, mutex(index)) }
-            }
-            Code::Peek(_, at) => next(Operation::Read, mutex(self.at(task, at))),
-            Code::TimedLock(_, at, _) => {
-                let index = self.at(task, at);
-                let next = next(Operation::TimedLock, mutex(index));
-                PendingOperation { writes: free(index), has_timeout: true, ..next }
-            }
-            Code::TimedTake(_, index, _) => {
-                let value = self.variables[index] as u64;
-                let next = next(Operation::SemTimedWait, variable(index));
-                PendingOperation { value, writes: value > 0, has_timeout: true, ..next }
-            }
-            Code::FutexWait(_, index, ..) => next(Operation::FutexWait, variable(index)),
-            Code::FutexWake(index) => next(Operation::FutexWake, variable(index)),
-            Code::Ready(wanted) => {
-                let has_timeout = wanted.limit.is_some();
-                let [first, second] = wanted.of.map(variable);
-                PendingOperation {
-                    further_objects: (second != first).then_some(second).into_iter().collect(),
-                    enabled: has_timeout || self.ready(wanted).is_some(),
-                    writes: wanted.takes,
-                    has_timeout,
-                    ..next(Operation::Ready, first)
-                }
-            }
-            Code::Transfer(wanted) => {
-                let [first, second] = wanted.of.map(variable);
-                PendingOperation {
-                    further_objects: (second != first).then_some(second).into_iter().collect(),
-                    writes: wanted.takes && self.ready(wanted).is_some(),
-                    ..next(Operation::Transfer, first)
-                }
-            }
-            Code::Send(stream, _) | Code::Shut(stream) => self.streams.sends(stream, &next),
-            Code::Receive(_, stream, len) => self.streams.receives(stream, len, &next),
-            Code::Sleep(_) => next(Operation::Sleep, 0),
-            Code::Unlock(at) => next(Operation::Unlock, mutex(self.at(task, at))),
-            Code::Wait(index, with) | Code::TimedWait(_, index, with, _) => {
-                PendingOperation { mutex: mutex(with), ..next(Operation::Wait, condition(index)) }
-            }
-            Code::Signal(index) => next(Operation::Signal, condition(index)),
-            Code::Broadcast(index) => next(Operation::Broadcast, condition(index)),
-            Code::Take(index) => {
-                let value = self.variables[index] as u64;
-                let next = next(Operation::SemWait, variable(index));
-                PendingOperation { value, enabled: value > 0, ..next }
-            }
-            Code::Post(index) => PendingOperation {
-                value: self.variables[index] as u64,
-                ..next(Operation::SemPost, variable(index))
-            },
-            Code::Create(other) => next(Operation::Create, one_more(other)),
-            Code::Join(other) => PendingOperation {
-                enabled: self.tasks[other].state == TaskState::Ended,
-                ..next(Operation::Join, one_more(other))
-            },
-            Code::Yield => next(Operation::Yield, 0),
-            Code::Exit => next(Operation::ExitNow, one_more(task)),
-            // The task has failed, and waits for no other task.
-            Code::Fail => next(Operation::Yield, 0),
-            _ => return None,
-        })
-    }
-
     pub(super) fn step(&mut self, task: usize) {
         let expires = self.expires(task);
         self.take_time(task);
+        if self.tasks[task].alert.is_some() {
+            return self.handle(task);
+        }
         self.tasks[task].deadline = None;
         match self.tasks[task].state {
             TaskState::Starting => {
                 self.tasks[task].state = TaskState::Alive;
+                self.handle_at_start(task);
                 return self.run_on(task);
             }
             TaskState::Waiting { .. } => {
@@ -522,7 +332,25 @@ impl<'p> Machine<'p> {
             }
             Code::Take(index) => self.variables[index] -= 1,
             Code::Post(index) => self.variables[index] += 1,
-            Code::Create(other) => self.tasks[other].state = TaskState::Starting,
+            Code::Create(other) => {
+                self.tasks[other].state = TaskState::Starting;
+                self.alarms.created(other);
+            }
+            Code::ReadNow(register, index) => {
+                self.tasks[task].registers[register] = std::mem::take(&mut self.variables[index]);
+            }
+            Code::SignalWait(register, _) => {
+                self.tasks[task].registers[register] = i64::from(!self.alarms.take(task));
+            }
+            Code::Arm(timer, with, times) => self.arm(task, timer, with, times),
+            Code::Disarm(timer) => self.disarm(timer),
+            Code::Expire(timer) => {
+                let is_over = !self.expire(task, timer);
+                if is_over {
+                    self.tasks[task].state = TaskState::Ended;
+                    return;
+                }
+            }
             Code::Exit => self.over = true,
             _ => {}
         }
@@ -536,256 +364,4 @@ impl Machine<'_> {
         self.tasks[task].state = TaskState::Waiting { woken: true };
         self.clocks.enable(TaskId(by as u16), TaskId(task as u16));
     }
-
-    /// Called when the task has arrived at its next operation.
-    fn arrived(&mut self, task: usize, reads: &mut RepeatedReads) {
-        if self.tasks[task].state != TaskState::Alive {
-            return;
-        }
-        match self.code(task) {
-            Code::Load(_, at) => {
-                let (site, index) = (self.tasks[task].at as u64, self.at(task, at) as u64);
-                self.tasks[task].waits = reads.waits(task, site, index);
-            }
-            Code::Store(..) | Code::FetchAdd(..) | Code::Exchange(..) | Code::CompareSwap(..) => {
-                reads.writes(task)
-            }
-            _ => {}
-        }
-    }
-
-    /// Called when the task is about to execute its next operation.
-    fn chosen(&self, task: usize, reads: &mut RepeatedReads) {
-        if let (TaskState::Alive, Code::Load(_, at)) = (self.tasks[task].state, self.code(task)) {
-            let index = self.at(task, at);
-            let (site, value) = (self.tasks[task].at as u64, self.variables[index] as u64);
-            reads.found(task, site, index as u64, value);
-        }
-    }
-
-    /// A hash of everything that determines what the task does next.
-    fn state(&self, task: usize) -> u64 {
-        let Task { at, registers, .. } = &self.tasks[task];
-        registers.iter().fold(mix(*at as u64), |hash, &register| mix(hash ^ register as u64))
-    }
-
-    /// Everything that determines the rest of the execution.
-    pub(super) fn key(&self) -> impl std::hash::Hash + Eq + use<> {
-        let tasks = self.tasks.iter().map(|task| (task.at, task.registers, task.state));
-        (
-            tasks.collect::<Vec<_>>(),
-            (
-                self.variables.clone(),
-                self.owners.clone(),
-                self.waiting.clone(),
-                self.on_futexes.clone(),
-                self.streams.clone(),
-            ),
-            (self.failed, self.over),
-        )
-    }
-
-    /// The content of an object, if it is a variable.
-    fn content(&self, object: u64) -> u64 {
-        let variable = object.checked_sub(FIRST).and_then(|at| self.variables.get(at as usize));
-        variable.map_or(0, |&value| value as u64)
-    }
-
-    /// What an operation finds in its objects.
-    fn found(&self, next: &PendingOperation) -> u64 {
-        let further = next.further_objects.iter();
-        further.fold(self.content(next.object), |hash, object| mix(hash ^ self.content(object)))
-    }
-
-    /// Executes the task's step and returns its effect.
-    fn effect(&mut self, task: usize, next: &PendingOperation) -> Effect {
-        let before = (self.variables.clone(), self.owners.clone());
-        let expires = self.expires(task);
-        let found = self.content(next.object);
-        self.step(task);
-        let same = before == (self.variables.clone(), self.owners.clone());
-        match next.operation {
-            Operation::Yield | Operation::Sleep => Effect::None,
-            Operation::Read | Operation::Await => Effect::Read,
-            Operation::Write | Operation::Update if same => Effect::Read,
-            Operation::Write | Operation::Update => {
-                let after = self.content(next.object);
-                Effect::Replaced { object: next.object, before: found, after }
-            }
-            Operation::TryLock if same => Effect::Tried(next.object),
-            Operation::TryLock => Effect::Acquired { lock: next.object, tried: true },
-            Operation::Lock => Effect::Acquired { lock: next.object, tried: false },
-            Operation::Unlock => Effect::Released(next.object),
-            Operation::SemTimedWait if expires => Effect::Read,
-            Operation::Ready | Operation::Transfer if same => Effect::Read,
-            Operation::FutexWait => Effect::Read,
-            Operation::FutexWoken if expires => Effect::None,
-            Operation::Wait => Effect::Released(next.mutex),
-            Operation::TimedWake if expires => Effect::Acquired { lock: next.mutex, tried: false },
-            _ => Effect::Changed,
-        }
-    }
-}
-
-/// The objects that an operation reads or may change; a read has no mutex.
-fn objects(next: &PendingOperation) -> Vec<u64> {
-    [next.object, next.mutex].into_iter().chain(next.further_objects.iter()).collect()
-}
-
-/// The executions of `strategy` over the program, numbered from 1, until it has no more.
-pub fn runs<'a, S: Strategy>(
-    program: &'a Program,
-    strategy: &'a mut S,
-) -> impl Iterator<Item = Run> + 'a {
-    let mut number = 0;
-    std::iter::from_fn(move || {
-        number += 1;
-        strategy.begin(number).then(|| run(program, strategy))
-    })
-}
-
-/// Runs the rest of an execution that `strategy` has begun.
-///
-/// # Panics
-/// If the strategy chooses a task that is not enabled.
-pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
-    let (mut stalls, mut reads) = (SpinDetector::default(), RepeatedReads::default());
-    stalls.begin(false, true);
-    reads.begin();
-    let mut machine = Machine::new(program);
-    let mut gave_way = false;
-    let (mut running, mut yielded, mut step, mut arrived) = (None, false, 0, None::<TaskId>);
-    let (mut able, mut operations, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut choices, mut preemptions, mut place) = (Vec::new(), 0, 0);
-    let ending = loop {
-        if let Some(task) = arrived {
-            machine.arrived(task.index(), &mut reads);
-        }
-        tasks.clear();
-        tasks.extend((0..machine.tasks.len()).filter_map(|task| machine.next(task)));
-        let matters = |next: &&PendingOperation| {
-            Some(next.task) == arrived
-                && SpinDetector::may_spin_at(next.operation)
-                && (next.operation != Operation::Ready || next.has_timeout)
-        };
-        if let Some(next) = tasks.iter().find(matters) {
-            let state = || machine.state(next.task.index());
-            let content = |object| machine.content(object);
-            stalls.arrive(next.task, next.operation, next.object, next.site, state, content);
-        }
-        let is_blocked = |stalls: &SpinDetector, next: &PendingOperation| {
-            stalls.is_in_trial() || stalls.is_spinning(next.task) && !next.woken
-        };
-        let mut livelock = false;
-        if tasks.iter().all(|next| !next.enabled || is_blocked(&stalls, next)) {
-            let of = |task| tasks.iter().find(|next| next.task == task);
-            let pending = |task| {
-                let next = of(task).filter(|next| next.enabled);
-                next.map(|next| (next.operation, next.object))
-            };
-            match stalls.verdict(pending) {
-                Verdict::Try(task) => {
-                    arrived = Some(task);
-                    let next = tasks.iter().find(|next| next.task == task);
-                    let next = next.expect("it is alive").clone();
-                    machine.chosen(task.index(), &mut reads);
-                    let found = machine.found(&next);
-                    let effect = machine.effect(task.index(), &next);
-                    stalls.record_step(task, effect, &objects(&next), found);
-                    continue;
-                }
-                Verdict::Livelock => livelock = true,
-                Verdict::Deadlock => {}
-            }
-        }
-        for next in tasks.iter_mut().filter(|_| stalls.is_active()) {
-            next.enabled &= !is_blocked(&stalls, next);
-            match stalls.awaited_objects(next.task) {
-                Some(objects) => {
-                    (next.awaited_objects, next.restored_objects) = split_awaited(objects);
-                }
-                None => next.awaits_unknown = true,
-            }
-        }
-        let mut due = machine.candidates(&tasks);
-        time::due(&mut due, program.slack, |task| {
-            for next in tasks.iter_mut().filter(|next| next.task == task) {
-                (next.enabled, next.not_due) = (false, true);
-            }
-        });
-        if program.main_last {
-            put_main_last(&mut tasks);
-        }
-        let is_enabled = |task| tasks.iter().any(|next| next.task == task && next.enabled);
-        let expiries: Vec<TaskId> = match program.slack {
-            Some(_) => due.iter().map(|one| one.task).filter(|&task| is_enabled(task)).collect(),
-            None => Vec::new(),
-        };
-        able.clear();
-        operations.clear();
-        for next in tasks.iter().filter(|next| next.enabled) {
-            able.push(next.task);
-            operations.push(next.operation);
-        }
-        let ending = match () {
-            () if machine.failed => Some(Ending::Assertion),
-            () if machine.over || tasks.is_empty() => Some(Ending::Passed),
-            () if livelock => Some(Ending::Livelock),
-            () if able.is_empty() => Some(Ending::Deadlock),
-            () if step >= program.max_steps => Some(Ending::Cut),
-            () => None,
-        };
-        if let Some(ending) = ending {
-            strategy.pending_at_end(&tasks);
-            strategy.end(match ending {
-                _ if stalls.blocked_wrongly() => Outcome::Cut,
-                Ending::Passed => Outcome::Passed,
-                Ending::Cut => Outcome::Cut,
-                Ending::Assertion | Ending::Deadlock | Ending::Livelock => Outcome::Failed,
-            });
-            break Ok(ending);
-        }
-        let view = View {
-            step,
-            running,
-            yielded,
-            site: place,
-            enabled: &able,
-            operations: &operations,
-            digest: enabled::digest(able.iter().copied()),
-            expiries: &expiries,
-            gave_way,
-            tasks: if strategy.needs_pending_now() { &tasks } else { &[] },
-        };
-        let task = match strategy.choose(&view) {
-            Decision::Task(task) => task,
-            Decision::GiveUp(why) => {
-                strategy.pending_at_end(&tasks);
-                strategy.end(Outcome::GivenUp);
-                break Err(why);
-            }
-        };
-        let at = able.binary_search(&task).expect("a strategy chooses an enabled task");
-        preemptions += u32::from(view.preempts(task));
-        choices.push(Choice::Task(task));
-        running = Some(task);
-        arrived = running;
-        yielded = operations[at].yields()
-            || operations[at].may_time_out() && machine.expires(task.index());
-        gave_way = operations[at] == Operation::Yield;
-        let next = tasks.iter().find(|next| next.task == task);
-        place = next.map_or(0, |next| next.site);
-        machine.chosen(task.index(), &mut reads);
-        match next {
-            Some(next) if stalls.is_active() => {
-                let found = machine.found(next);
-                let effect = machine.effect(task.index(), next);
-                stalls.record_step(task, effect, &objects(next), found);
-            }
-            _ => machine.step(task.index()),
-        }
-        step += 1;
-    };
-    let registers = machine.tasks.iter().flat_map(|task| task.registers).collect();
-    Run { ending, choices, preemptions, variables: machine.variables, registers }
 }

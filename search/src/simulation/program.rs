@@ -3,7 +3,7 @@
 use crate::time::Slack;
 
 /// A number, or the content of a register.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value {
     /// A number.
     Is(i64),
@@ -13,11 +13,11 @@ pub enum Value {
 
 /// The index of a variable, mutex or the like: a number, plus the content of a register if there is
 /// one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct At(pub usize, pub Option<usize>);
 
 /// How two values are compared.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compare {
     /// `==`
     Equal,
@@ -28,7 +28,7 @@ pub enum Compare {
 }
 
 /// One instruction of a task.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     /// Register = variable.
     Load(usize, At),
@@ -74,6 +74,22 @@ pub enum Code {
     Shut(usize),
     /// Sleeps for a time.
     Sleep(u64),
+    /// Register = variable, variable = 0, without waiting, as a read of a timer's descriptor that may be refused.
+    ReadNow(usize, usize),
+    /// Waits until the signal is pending and takes it, as a read of a `signalfd` does, or `sigtimedwait` if there is a
+    /// time limit; register = 0 if the task took it, 1 if the time passed, 2 if a handler ended the wait.
+    SignalWait(usize, Option<u64>),
+    /// Waits until a handler has run.
+    Pause,
+    /// Arms the timer, which is then due after the first time and, unless the second is 0, after each interval of
+    /// that length. The next instruction creates the task that expires, which is the second number.
+    Arm(usize, usize, [u64; 2]),
+    /// Disarms the timer.
+    Disarm(usize),
+    /// The timer expires. Its task ends if the timer was armed again or disarmed meanwhile.
+    Expire(usize),
+    /// The timer's task expires once more if the timer has an interval, and else ends. No step.
+    Again,
     /// Register = the time since the start, in microseconds. No step.
     Now(usize),
     /// Wakes the task that has waited longest.
@@ -107,7 +123,7 @@ pub enum Code {
 }
 
 /// What a task waits for as for descriptors.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
     /// Gets the value of the first variable that is not 0, or 0 if the time passed.
     pub register: usize,
@@ -117,6 +133,19 @@ pub struct Wanted {
     pub takes: bool,
     /// How long it waits at most.
     pub limit: Option<u64>,
+}
+
+/// What a timer does when it expires, in the same step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// Nothing: what follows in its task's code is the function that it calls.
+    Call,
+    /// Increments the variable, which is the count of its descriptor.
+    Count(usize),
+    /// Sends the signal to the process.
+    Process,
+    /// Sends the signal to the task.
+    Task(usize),
 }
 
 /// A program: the code of main and of the tasks that it creates, each with the initial value of its
@@ -135,6 +164,12 @@ pub struct Program {
     pub conditions: usize,
     /// For each stream, through how many ends bytes are written.
     pub streams: Vec<usize>,
+    /// For each timer, what it does when it expires.
+    pub timers: Vec<Notice>,
+    /// The code that handles the signal, in which no register is set. Without, all tasks block the signal.
+    pub handler: Option<usize>,
+    /// Whether a wait that the handler interrupted is restarted if it may be.
+    pub restarts: bool,
     /// The most steps of an execution.
     pub max_steps: u64,
     /// How late a step may be by its task's clock.
@@ -157,6 +192,8 @@ impl Program {
                     | Code::Ready(Wanted { limit: Some(_), .. })
                     | Code::Sleep(_)
                     | Code::Now(_)
+                    | Code::Arm(..)
+                    | Code::SignalWait(_, Some(_))
             )
         };
         self.code.iter().flatten().any(is)

@@ -1,6 +1,7 @@
 //! Every reachable state of a program, to test searches that leave out repetitions of states.
 
-use super::machine::{Ending, Machine};
+use super::execution::Ending;
+use super::machine::Machine;
 use super::program::Program;
 use std::collections::{BTreeSet, HashMap};
 

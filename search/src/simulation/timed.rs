@@ -1,8 +1,8 @@
 //! Random small programs that sleep and wait with time limits, to compare strategies with all their
 //! schedules at different slacks.
 
+use super::execution::{Ending, runs};
 use super::generated::{classes, compose, fail_unless_less, store_unless};
-use super::machine::{Ending, runs};
 use super::program::{At, Code, Compare, Program, Value, Wanted};
 use crate::reduction::events::Map;
 use crate::rng::Rng;
@@ -26,24 +26,43 @@ pub struct Timed {
     pub schedules: usize,
     /// Whether two executions of one class ended differently.
     pub contradicts: bool,
+    /// Whether the base falls in one of them, or a step disables an expiry.
+    pub base_falls: bool,
 }
 
 impl Timed {
     /// Program number `number` of a seed; none if it has too many schedules.
     #[must_use]
     pub fn new(seed: u64, number: u64, slack: Slack) -> Option<Timed> {
-        let mut program = program(&mut Rng::new(seed, number));
-        program.slack = slack;
-        if runs(&program, &mut Dfs::new(None)).take(MOST + 1).count() > MOST {
+        Timed::of(Program { slack, ..program(&mut Rng::new(seed, number)) })
+    }
+
+    /// All classes of a program; none if it has too many schedules.
+    #[must_use]
+    pub fn of(program: Program) -> Option<Timed> {
+        let mut schedules = 0;
+        let mut is_cut = false;
+        for run in runs(&program, &mut Dfs::new(None)).take(MOST + 1) {
+            schedules += 1;
+            is_cut |= run.ending == Ok(Ending::Cut);
+        }
+        // A program that does not end has more schedules than are run.
+        if schedules > MOST && !is_cut {
             return None;
         }
-        let mut timed =
-            Timed { program, classes: Map::default(), schedules: 0, contradicts: false };
-        for (class, run) in classes(&timed.program, Dfs::new(None)) {
+        let mut timed = Timed {
+            program,
+            classes: Map::default(),
+            schedules: 0,
+            contradicts: false,
+            base_falls: false,
+        };
+        for (class, run) in classes(&timed.program, Dfs::new(None)).take(MOST) {
             let end = (run.ending.expect("it was not given up"), run.variables);
             let known = timed.classes.entry(class).or_insert((end.clone(), run.preemptions));
             known.1 = known.1.min(run.preemptions);
             timed.contradicts |= known.0 != end;
+            timed.base_falls |= run.base_fell;
             timed.schedules += 1;
         }
         Some(timed)
@@ -150,8 +169,8 @@ fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simulation::execution::Run;
     use crate::simulation::generated::number_of_programs;
-    use crate::simulation::machine::Run;
     use crate::simulation::programs;
     use crate::strategy::bounded_dpor::BoundedDpor;
     use crate::strategy::dfs::Measure;
@@ -178,7 +197,7 @@ mod tests {
             for number in 0..number_of_programs(100) {
                 let Some(timed) = Timed::new(SEED, number, slack) else { continue };
                 let stuck = timed.classes.values().any(|((ending, _), _)| *ending == Ending::Cut);
-                if timed.contradicts || stuck {
+                if timed.contradicts || timed.base_falls || stuck {
                     wrong.push((slack, number, timed.schedules));
                 }
             }

@@ -22,7 +22,8 @@ use crate::reduction::events::{Map, Order, mix};
 use crate::strategy::descriptor::{BoundUnit, Descriptor};
 use crate::strategy::dfs::{Dfs, Measure};
 use crate::{
-    Coverage, Decision, GiveUp, Outcome, PrefixReplay, Reduction, Shareable, Strategy, View,
+    Coverage, Decision, GiveUp, Outcome, PendingOperation, PrefixReplay, Reduction, Shareable,
+    Strategy, View,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicU64;
@@ -146,6 +147,9 @@ pub struct Level {
     steps: usize,
     #[serde(skip)]
     order: Order,
+    /// For each step of the order, what was executed up to it.
+    #[serde(skip)]
+    past: Vec<Past>,
     #[serde(with = "stored_cache")]
     cache: Cache,
 }
@@ -171,6 +175,21 @@ mod stored_cache {
     }
 }
 
+/// What an execution has executed so far, as far as the order of the operations does not show it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Past {
+    /// A hash of the statements of each task, whatever their order.
+    statements: u64,
+    /// Whether an operation had an effect that depends on hidden state ([`PendingOperation::hides_something`]).
+    hides: bool,
+}
+
+/// A hash of a task's next statement.
+fn statement(next: &PendingOperation) -> u64 {
+    let task = mix(!u64::from(next.task.0));
+    mix(task ^ mix(next.site ^ u64::from(next.operation.code()) << 56) ^ next.object)
+}
+
 impl Level {
     /// The measure that the bound limits.
     #[must_use]
@@ -188,6 +207,7 @@ impl Level {
             redundant: false,
             steps: 0,
             order: Order::default(),
+            past: Vec::new(),
             cache: Cache::default(),
         }
     }
@@ -237,6 +257,24 @@ impl Level {
         }
     }
 
+    /// What was executed before the current state.
+    fn past(&self) -> Past {
+        self.steps.checked_sub(1).map(|last| self.past[last]).unwrap_or_default()
+    }
+
+    /// The task takes a step that is new.
+    fn remember(&mut self, view: &View<'_>, decision: &Decision) {
+        let Past { mut statements, mut hides } = self.past();
+        if let Decision::Task(task) = decision
+            && let Some(next) = view.next(*task)
+        {
+            let index = u64::from(self.order.count(*task));
+            statements = statements.wrapping_add(mix(statement(next) ^ mix(index)));
+        }
+        hides |= view.tasks.iter().any(PendingOperation::hides_something);
+        self.past.push(Past { statements, hides });
+    }
+
     /// Whether the current state was visited with at least as many remaining preemptions.
     fn known(&mut self, view: &View<'_>) -> bool {
         let running =
@@ -245,10 +283,16 @@ impl Level {
         let left = self.level.saturating_sub(self.dfs.spent());
         // States that were visited before the program changed its behaviour had other
         // continuations.
-        let state = match self.dfs.rebuilds() {
+        let mut state = match self.dfs.rebuilds() {
             0 => self.order.hash(),
             rebuilds => mix(self.order.hash() ^ mix(u64::from(rebuilds))),
         };
+        // What a task executes next then depends on more than the order of the operations.
+        let Past { statements, hides } = self.past();
+        if hides || view.tasks.iter().any(PendingOperation::hides_something) {
+            let pending = view.tasks.iter().map(statement).fold(statements, u64::wrapping_add);
+            state = mix(state ^ mix(pending));
+        }
         self.cache.known(state, running, left)
     }
 }
@@ -269,6 +313,7 @@ impl Strategy for Level {
         }
         let known = self.order.has(self.steps);
         if !known {
+            self.past.truncate(self.steps);
             self.order.mark();
             self.order.see(view.tasks, view.running);
             if self.dfs.is_new() && self.known(view) {
@@ -278,6 +323,7 @@ impl Strategy for Level {
         }
         let decision = self.dfs.choose(view);
         if !known {
+            self.remember(view, &decision);
             self.order.follow(view, &decision);
         }
         self.steps += 1;
@@ -341,7 +387,11 @@ impl PrefixReplay for Level {
 
     fn adopt(&mut self, before: &mut Level, trail: &[TrailChoice]) -> usize {
         let steps = self.dfs.adopt(&mut before.dfs, trail);
-        if self.needs_pending() { self.order.adopt(&mut before.order, steps) } else { steps }
+        if !self.needs_pending() {
+            return steps;
+        }
+        self.past = std::mem::take(&mut before.past);
+        self.order.adopt(&mut before.order, steps)
     }
 
     fn position(&self) -> Option<Position> {

@@ -13,7 +13,7 @@ const NUMBERS: u64 = 1;
 /// All file descriptors, as one object.
 const DESCRIPTORS: u64 = 2;
 /// All signals between tasks, as one object.
-const SIGNALS: u64 = 3;
+pub(crate) const SIGNALS: u64 = 3;
 /// What the conditions of predicates read, with the sites of the predicates, as one object.
 const PREDICATES: u64 = 4;
 /// The turn of a test harness, as one object: the harness's operations come after all others that could
@@ -192,6 +192,7 @@ impl Event {
             // A signal to the process may be delivered to any task.
             // A descriptor may report it (`signalfd`).
             O::Kill | O::Handler | O::SignalWait => {
+                self.waits = next.operation == O::SignalWait && !next.has_timeout;
                 self.touch(SIGNALS, Access::Write);
                 self.touch(DESCRIPTORS, Access::Write);
             }
@@ -227,6 +228,11 @@ impl Event {
         self.accesses.all().iter().filter(|(object, _)| *object != PREDICATES)
     }
 
+    /// The operation's own object, with the kind of the access to it.
+    pub(crate) fn own_object(&self) -> Option<(u64, Access)> {
+        self.accesses.own_first().next()
+    }
+
     /// The kind of the event's access to this object.
     #[must_use]
     pub fn access(&self, object: u64) -> Option<Access> {
@@ -253,7 +259,9 @@ impl Event {
             Operation::TimedLock | Operation::TimedWriteLock => Access::Lock,
             Operation::TimedReadLock => Access::Share,
             Operation::SemTimedWait => Access::Take,
-            Operation::Ready if !self.waits => return Some(Event { waits: true, ..self.clone() }),
+            Operation::Ready | Operation::SignalWait if !self.waits => {
+                return Some(Event { waits: true, ..self.clone() });
+            }
             _ => return None,
         };
         let mut event = self.clone();

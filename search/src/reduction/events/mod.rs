@@ -18,5 +18,6 @@ mod order;
 pub use access::Access;
 pub use clock::{Clock, covers, join};
 pub use event::Event;
+pub(crate) use event::SIGNALS;
 pub use hash::{Map, Mixed, mix};
 pub use order::Order;
