@@ -5,7 +5,7 @@ use crate::detect::access;
 use crate::executions::own_memory;
 use crate::instrument::{binary, freed_memory, reuse};
 use crate::kernel::polling;
-use crate::kernel::{alerts, outside, pass, signal_delivery};
+use crate::kernel::{alerts, outside, pass, signal_delivery, timer};
 use crate::schedule::interrupt::{self, Due};
 use crate::state::end::End;
 use crate::state::task::Gate;
@@ -87,6 +87,10 @@ impl Upcalls for Runtime {
 
     fn is_ready(&self, task: u16, asked: (u32, i16)) -> bool {
         polling::is_ready(task, asked)
+    }
+
+    fn runs_handler(&self, task: u16) -> bool {
+        timer::runs_handler(task)
     }
 
     fn program_memory(&self) -> Vec<(u64, u64)> {

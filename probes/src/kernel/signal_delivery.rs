@@ -258,12 +258,14 @@ pub(crate) fn send_to_task(number: u16, signal: i32, information: Information, s
     -i64::from(if signal == 0 { 0 } else { send(number, signal, information, site) })
 }
 
-/// The task that receives a signal for the process.
+/// The task that receives a signal for the process. None if all tasks block it: it is pending for the process then,
+/// also if it is ignored, and the first task that waits for it takes it.
 fn receiver(signal: i32) -> Option<u16> {
     let world = world();
     let takes = |&number: &u16| world.tasks[usize::from(number)].mask.get() & bit(signal) == 0;
     let waits = |&number: &u16| is_waited_for(number, signal);
-    world.alive().find(waits).or_else(|| world.alive().find(takes))
+    let takes_it = world.alive().find(takes)?;
+    world.alive().find(waits).or(Some(takes_it))
 }
 
 /// A signal for a task arrives, as a part of the running step.
@@ -347,12 +349,8 @@ pub(crate) fn send_to_process(signal: i32, information: Information, site: u64) 
     if let Some(number) = receiver(signal) {
         return -i64::from(send(number, signal, information, site));
     }
-    let is_ignored = action(signal).handler == libc::SIG_IGN as u64;
-    if is_ignored || pending_signals::add(To::Process, signal, information) {
-        0
-    } else {
-        -i64::from(libc::EAGAIN)
-    }
+    let is_added = pending_signals::add(To::Process, signal, information);
+    if is_added { 0 } else { -i64::from(libc::EAGAIN) }
 }
 
 /// The mask of the running task has changed: handles signals that were blocked until now. Returns

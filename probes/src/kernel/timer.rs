@@ -7,6 +7,7 @@
 pub(crate) mod descriptor;
 mod idle;
 
+use crate::kernel::signal_calls;
 use crate::kernel::signal_delivery;
 use crate::primitives::thread;
 use crate::schedule::scheduler::point;
@@ -105,6 +106,19 @@ pub(crate) fn is_clear() -> bool {
     TIMERS.0.iter().all(|timer| timer.setup.get().is_none() && timer.times.get() == 0)
 }
 
+/// Whether a task is that of a timer that sends a signal for which there is a handler.
+pub(crate) fn runs_handler(task: u16) -> bool {
+    let own = |timer: &&Timer| timer.task.get() == task && timer.times.get() > 0;
+    let setup = TIMERS.0.iter().find(own).and_then(|timer| timer.setup.get());
+    match setup.map(|setup| setup.notice) {
+        Some(Notice::Process { signal, .. } | Notice::Task { signal, .. }) => {
+            let handler = signal_calls::action(signal).handler;
+            handler != libc::SIG_DFL as u64 && handler != libc::SIG_IGN as u64
+        }
+        _ => false,
+    }
+}
+
 /// The body of a timer's task; the argument is the timer and its [`Timer::times`].
 extern "C-unwind" fn run(argument: u64) -> u64 {
     let timer = &TIMERS.0[(argument & 0xffff) as usize];
@@ -137,7 +151,9 @@ extern "C-unwind" fn run(argument: u64) -> u64 {
                 }
             }
         }
-        if again == 0 || is_stale() {
+        // Whether the timer was armed again since is a matter of the next step: a callback may have ended long after
+        // the expiration.
+        if again == 0 {
             return 0;
         }
         expirations = expirations.saturating_add(1);

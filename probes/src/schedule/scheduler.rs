@@ -125,13 +125,20 @@ fn next(world: &World, number: u16) -> PendingOperation {
         Operation::SemWait | Operation::SemPost => u64::from(semaphore::value(object)),
         _ => 0,
     };
+    let of = match operation {
+        // What the handler leads to shows in no object.
+        Operation::Timer if upcalls::get().runs_handler(number) => u64::from(number) + 1,
+        _ => of,
+    };
     let is_at_site = predicates::is_at_site(operation, task);
     let timed = match operation {
         Operation::TimedWake
         | Operation::SpuriousWake
         | Operation::TimedLock
         | Operation::SemTimedWait => true,
-        Operation::FutexWoken | Operation::WriteWake | Operation::Ready => gate == Gate::Open,
+        Operation::FutexWoken | Operation::WriteWake | Operation::Ready | Operation::SignalWait => {
+            gate == Gate::Open
+        }
         Operation::Join => gate == Gate::Open && !stall::joins_in_vain(task),
         _ => false,
     };

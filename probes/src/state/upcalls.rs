@@ -44,6 +44,8 @@ pub(crate) trait Upcalls {
     fn outside_wait(&self, task: u16) -> String;
     /// Whether a task would find the descriptor ready for these events.
     fn is_ready(&self, task: u16, asked: (u32, i16)) -> bool;
+    /// Whether a task is that of a timer that sends a signal for which there is a handler.
+    fn runs_handler(&self, task: u16) -> bool;
     /// The program's writable memory, except its heap and the tasks' stacks.
     fn program_memory(&self) -> Vec<(u64, u64)>;
 }
@@ -81,6 +83,9 @@ impl Upcalls for Unregistered {
     }
     fn is_ready(&self, _: u16, _: (u32, i16)) -> bool {
         true
+    }
+    fn runs_handler(&self, _: u16) -> bool {
+        false
     }
     fn program_memory(&self) -> Vec<(u64, u64)> {
         Vec::new()

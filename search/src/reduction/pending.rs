@@ -162,12 +162,17 @@ impl PendingOperation {
                 | O::SignalWait
         );
         let times_out = self.has_timeout && !is_compared;
-        let signals = match self.operation {
+        self.prefers_writers || self.awaits_unknown || times_out || self.may_run_handler()
+    }
+
+    /// Whether the operation may make a task execute the handler of a signal next.
+    #[must_use]
+    pub fn may_run_handler(&self) -> bool {
+        match self.operation {
             Operation::Kill | Operation::Handler => true,
             // The timer sends a signal that a task handles.
             Operation::Timer => self.object != 0,
             _ => false,
-        };
-        self.prefers_writers || self.awaits_unknown || times_out || signals
+        }
     }
 }

@@ -182,6 +182,9 @@ struct Past {
     statements: u64,
     /// Whether an operation had an effect that depends on hidden state ([`PendingOperation::hides_something`]).
     hides: bool,
+    /// Whether a task may have handled a signal. No state is known from then on: at which of its steps the task was,
+    /// whether the handler ended its wait, and where the signal is pending show in no operation.
+    handles: bool,
 }
 
 /// A hash of a task's next statement.
@@ -264,7 +267,7 @@ impl Level {
 
     /// The task takes a step that is new.
     fn remember(&mut self, view: &View<'_>, decision: &Decision) {
-        let Past { mut statements, mut hides } = self.past();
+        let Past { mut statements, mut hides, mut handles } = self.past();
         if let Decision::Task(task) = decision
             && let Some(next) = view.next(*task)
         {
@@ -272,7 +275,8 @@ impl Level {
             statements = statements.wrapping_add(mix(statement(next) ^ mix(index)));
         }
         hides |= view.tasks.iter().any(PendingOperation::hides_something);
-        self.past.push(Past { statements, hides });
+        handles |= view.tasks.iter().any(PendingOperation::may_run_handler);
+        self.past.push(Past { statements, hides, handles });
     }
 
     /// Whether the current state was visited with at least as many remaining preemptions.
@@ -288,7 +292,10 @@ impl Level {
             rebuilds => mix(self.order.hash() ^ mix(u64::from(rebuilds))),
         };
         // What a task executes next then depends on more than the order of the operations.
-        let Past { statements, hides } = self.past();
+        let Past { statements, hides, handles } = self.past();
+        if handles || view.tasks.iter().any(PendingOperation::may_run_handler) {
+            return false;
+        }
         if hides || view.tasks.iter().any(PendingOperation::hides_something) {
             let pending = view.tasks.iter().map(statement).fold(statements, u64::wrapping_add);
             state = mix(state ^ mix(pending));

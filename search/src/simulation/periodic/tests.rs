@@ -140,6 +140,24 @@ fn a_signal_may_arrive_before_its_task_begins() {
     }
 }
 
+/// Where the handler interrupts its task, and whether it ends the wait, shows in no order of operations.
+#[test]
+fn a_handler_may_end_a_wait_or_come_before_it() {
+    let store = |value| Code::Store(At(0, None), Value::Is(value));
+    let worker = [store(2), Code::Disarm(0), Code::Pause];
+    let handler = [Code::Disarm(0), store(5)];
+    let program = with_timer(&[&worker], Notice::Task(1), [SECOND / 2; 2], &handler);
+    let program = Program { slack: Some(SECOND), max_steps: 83, ..program };
+    let timed = Timed::of(program).expect("it has few schedules");
+    for (bound, classes) in [(0, 1), (1, 6), (2, 19), (3, 39)] {
+        let within = timed.classes.iter().filter(|(_, (_, least))| *least <= bound);
+        let expected: BTreeSet<u64> = within.map(|(&class, _)| class).collect();
+        assert_eq!(expected.len(), classes, "{bound}");
+        let icb = Iterative::new(Measure::Preemptions, Some(bound));
+        assert_eq!(found(&timed.program, icb), (expected, true), "{bound}");
+    }
+}
+
 /// What a task waits for is there since the timer expired again, and not since an earlier time.
 #[test]
 fn a_task_that_waits_for_a_timer_again_is_late_since_that_expired_again() {
