@@ -63,7 +63,8 @@ fn a_periodic_timer_does_not_keep_a_thread_from_its_next_step() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The handler wakes a thread at last, so no execution ends before that.
+/// The handler wakes a thread at last, so no execution ends before that. Each handler may be as late as the slack of a
+/// second, in which the timer of 10 ms expires a hundred times, and the thread handles all of these as one signal.
 #[test]
 fn a_handler_that_wakes_a_thread_after_many_signals_is_no_deadlock() {
     let home = Home::new();
@@ -72,7 +73,7 @@ fn a_handler_that_wakes_a_thread_after_many_signals_is_no_deadlock() {
         let options = ["--strategy", strategy, "--max-executions", "300"];
         let report = explore(&home, &options, &[]);
         assert!(report.bugs.is_empty(), "{strategy}: {report:?}");
-        assert!((600..10_000).contains(&report.max_steps), "{strategy}: {report:?}");
+        assert!((600..300 * 101 + 1000).contains(&report.max_steps), "{strategy}: {report:?}");
     }
 }
 

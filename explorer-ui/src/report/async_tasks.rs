@@ -1,6 +1,6 @@
 //! The tasks of asynchronous runtimes in reports: which one a thread executes.
 
-use crate::report::text::clean;
+use crate::report::text::{clean, count};
 use std::collections::HashMap;
 use traces::{AsyncTask, Execution, TaskId};
 
@@ -24,6 +24,16 @@ pub(crate) fn executed_by(execution: &Execution, thread: TaskId) -> Vec<&AsyncTa
         }
     }
     all
+}
+
+/// The first of some asynchronous tasks, and how many more there are.
+pub(crate) fn listed(executed: &[&AsyncTask]) -> String {
+    const MOST: usize = 4;
+    let mut names: Vec<String> = executed.iter().take(MOST).map(|task| async_title(task)).collect();
+    if let Some(more) = executed.len().checked_sub(MOST).filter(|&more| more > 0) {
+        names.push(count(more as u64, "more async task"));
+    }
+    names.join(", ")
 }
 
 /// Finds, in ascending order of the rows of a schedule, where a thread begins to execute another asynchronous
@@ -103,6 +113,13 @@ mod tests {
             all.into_iter().map(|task| task.id).collect::<Vec<_>>()
         };
         assert_eq!((ids(0), ids(1), ids(2)), (vec![], vec![7, 9], vec![9]));
+        let six: Vec<AsyncTask> = (1..7).map(|id| AsyncTask { id, name: String::new() }).collect();
+        let text = listed(&six.iter().collect::<Vec<_>>());
+        assert_eq!(
+            text,
+            "async task 1, async task 2, async task 3, async task 4, 2 more async tasks"
+        );
+        assert!(listed(&six.iter().take(5).collect::<Vec<_>>()).ends_with("1 more async task"));
         let at = |step, thread| execution.async_task_at(step, TaskId(thread)).map(|task| task.id);
         assert_eq!((at(1, 1), at(3, 1), at(4, 1), at(9, 1)), (None, Some(7), None, Some(7)));
     }

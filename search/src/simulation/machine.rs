@@ -6,11 +6,12 @@
 mod alarms;
 mod observed;
 mod pending;
+mod signals;
 
 use super::program::{At, Code, Compare, Program, Value, Wanted};
 use super::streams::Streams;
 use crate::time::{self, Clocks, Moment};
-use alarms::{Alarms, Alert, Interrupted};
+use signals::{Alarms, Alert, Interrupted};
 use traces::TaskId;
 
 const REGISTERS: usize = 8;

@@ -323,7 +323,8 @@ impl Clocks {
         let is_reached =
             |moment: &Moment| moment.clock <= least.clock && moment.readings <= least.readings;
         self.objects.retain(|_, object| {
-            ![object.changed, object.since, object.read, object.shared].iter().all(is_reached)
+            let moments = [object.changed, object.since, object.read, object.shared];
+            object.has_expirations() || !moments.iter().all(is_reached)
         });
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of an object: when it changed, and since when tasks can have it.
+//! The state of an object in time: when it changed, and since when tasks can have it.
 
 use super::expirations::Expirations;
 use super::moment::Moment;
@@ -65,6 +65,11 @@ impl ObjectMoments {
                 _ => self.since.join(moment),
             },
         }
+    }
+
+    /// Whether timers have done something to the object that tasks may still take.
+    pub(super) fn has_expirations(&self) -> bool {
+        self.expirations.is_some()
     }
 
     fn expirations(&mut self) -> &mut Expirations {

@@ -8,7 +8,7 @@ mod words;
 
 pub use origins::ValueOrigin;
 
-use crate::report::async_tasks::{async_title, executed_by};
+use crate::report::async_tasks::{executed_by, listed};
 use crate::report::failure::holding;
 use crate::report::names::task_title;
 use crate::report::next_commands;
@@ -23,7 +23,7 @@ use replay_core::shrink::{Enumerated, Proof, Size};
 use replay_core::source::Source;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use traces::{AsyncTask, Execution, FailureKind, ObjectKind, Operation, TaskId, Trace};
+use traces::{Execution, FailureKind, ObjectKind, Operation, TaskId, Trace};
 use words::Words;
 
 /// The contents of the page.
@@ -130,7 +130,7 @@ fn threads(page: &Page<'_>, describer: &Describer<'_>, style: &Style) -> String 
         let mut line = format!("  {}{gap}{origin}", style.paint(Role::TaskTitle(id), title));
         let executed = executed_by(execution, id);
         if !executed.is_empty() {
-            line.push_str(&format!(", executes {}", some_of(&executed)));
+            line.push_str(&format!(", executes {}", listed(&executed)));
         } else if !record.name.is_empty() && !record.function.is_empty() {
             line.push_str(&format!(", runs {}", clean(&record.function)));
         }
@@ -144,16 +144,6 @@ fn threads(page: &Page<'_>, describer: &Describer<'_>, style: &Style) -> String 
 
 /// The steps to show: all of a short schedule, otherwise the events of the cause, preemptions, each task's
 /// last step, and the acquisitions of locks that are still held.
-/// The first of some asynchronous tasks, and how many more there are.
-fn some_of(executed: &[&AsyncTask]) -> String {
-    const MOST: usize = 4;
-    let mut names: Vec<String> = executed.iter().take(MOST).map(|task| async_title(task)).collect();
-    if let Some(more) = executed.len().checked_sub(MOST).filter(|&more| more > 0) {
-        names.push(count(more as u64, "more async task"));
-    }
-    names.join(", ")
-}
-
 fn key_step_set(page: &Page<'_>, describer: &Describer<'_>) -> BTreeSet<usize> {
     let execution = &page.trace.execution;
     let steps = execution.steps.len();

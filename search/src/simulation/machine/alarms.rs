@@ -4,6 +4,7 @@
 //! operation: the steps of the handler come first. Then the task continues with what it was about to do, unless the
 //! handler ended its wait.
 
+use super::signals::{Alert, Interrupted, Timer};
 use super::{Machine, Task, TaskState};
 use crate::simulation::program::{Code, Notice, Wanted};
 use crate::time;
@@ -12,89 +13,12 @@ use traces::TaskId;
 /// The register of a timer's task that says whether the timer has an interval.
 const AGAIN: usize = 6;
 
-/// A signal is to be handled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Alert {
-    /// Whether the task could have taken its step when the signal arrived.
-    untouched: bool,
-    /// Whether nothing delays that step.
-    pub(super) before_step: bool,
-}
-
-/// What a task was about to do when it began to handle the signal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Interrupted {
-    at: usize,
-    deadline: Option<u64>,
-    /// What the clocks need to continue after the handler ([`time::Clocks::begin_handler`]); none if the task had not
-    /// begun.
-    before: Option<Option<u64>>,
-    ends_wait: bool,
-}
-
 /// Which handlers end a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ends {
     Never,
     UnlessRestarted,
     Always,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-struct Timer {
-    /// When it expires; 0 while it is disarmed.
-    due: u64,
-    interval: u64,
-    /// How many times it was armed or disarmed: the task of an earlier arming does nothing any more.
-    times: u32,
-    /// The task of the last arming.
-    task: Option<usize>,
-}
-
-/// The timers, and where the signal is pending.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Alarms {
-    timers: Vec<Timer>,
-    /// By task: the timer that it expires, and the number of its arming.
-    expires: Vec<Option<(usize, u32)>>,
-    for_task: Vec<bool>,
-    for_process: bool,
-}
-
-impl Alarms {
-    pub(super) fn new(timers: usize, tasks: usize) -> Alarms {
-        Alarms {
-            timers: vec![Timer::default(); timers],
-            expires: vec![None; tasks],
-            for_task: vec![false; tasks],
-            for_process: false,
-        }
-    }
-
-    /// The task of a timer, if it is one, exists now.
-    pub(super) fn created(&mut self, task: usize) {
-        if let Some((timer, _)) = self.expires[task] {
-            self.timers[timer].task = Some(task);
-        }
-    }
-
-    /// Whether the signal is there for a task that waits for it.
-    pub(super) fn is_pending(&self, task: usize) -> bool {
-        self.for_task[task] || self.for_process
-    }
-
-    /// The task takes the signal. Whether it was there.
-    pub(super) fn take(&mut self, task: usize) -> bool {
-        let was_there = self.is_pending(task);
-        if !std::mem::take(&mut self.for_task[task]) {
-            self.for_process = false;
-        }
-        was_there
-    }
-
-    fn is_stale(&self, task: usize, timer: usize) -> bool {
-        self.expires[task] != Some((timer, self.timers[timer].times))
-    }
 }
 
 impl Machine<'_> {

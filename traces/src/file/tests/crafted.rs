@@ -4,8 +4,8 @@ use super::super::*;
 use super::small;
 use crate::execution::DataChoice;
 use crate::{
-    EnabledChange, FailureKind, HistoryEvent, ObjectLocation, Operation, TaskId, TaskStack,
-    TaskState, WaitEdge,
+    AsyncChange, AsyncTask, EnabledChange, FailureKind, HistoryEvent, ObjectLocation, Operation,
+    TaskId, TaskStack, TaskState, WaitEdge,
 };
 
 #[test]
@@ -101,6 +101,18 @@ fn every_index_is_checked() {
         ("change of the enabled set 0 names no task", |t| t.execution.enabled[0].task.0 = 1),
         ("change of the enabled set 0 names no step, or one before its predecessor's", |t| {
             t.execution.enabled[0].step = 4
+        }),
+        ("asynchronous task 0 is not in the order of the numbers", |t| {
+            let task = |id| AsyncTask { id, name: String::new() };
+            t.execution.async_tasks = vec![task(2), task(1)];
+        }),
+        ("asynchronous task of a thread 0 names no step, or one before its predecessor's", |t| {
+            let change = AsyncChange { step: 3, task: TaskId(0), id: 1 };
+            t.execution.async_changes = vec![change];
+        }),
+        ("asynchronous task of a thread 0 names no task", |t| {
+            let change = AsyncChange { step: 0, task: TaskId(1), id: 1 };
+            t.execution.async_changes = vec![change];
         }),
         ("steps: the numbers of steps do not ascend", |t| {
             let first = t.execution.enabled[0];
