@@ -62,8 +62,11 @@ fn begin_at(len: usize) {
     POSITION.muted.set(false);
     POSITION.fingerprint.set(0xcbf2_9ce4_8422_2325);
     POSITION.callers.set(if root().full { CALLERS_OF } else { 0 });
-    for word in POSITION.enabled.iter().chain(&POSITION.async_tasks) {
+    for word in &POSITION.enabled {
         word.set(0);
+    }
+    if root().async_word.is_some() {
+        POSITION.async_tasks.iter().for_each(|word| word.set(0));
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) struct CodeModule {
 
 impl CodeModule {
     pub(super) fn new(name: String, image: Arc<Image>) -> CodeModule {
-        let statics = image.typed_statics();
+        let statics = image.typed_statics("");
         CodeModule { name, image, statics, rows: OnceLock::new(), inlined: OnceLock::new() }
     }
 

@@ -6,6 +6,8 @@ use super::typed::{Shape, TypeId};
 
 /// A part of the mangled name of tokio's context, in both schemes.
 const SYMBOL: &str = "5tokio7runtime7context7CONTEXT";
+/// A part of the names of tokio's compilation units.
+const UNIT: &str = "tokio";
 /// The type of the context, and the member with the number: an optional number that is not zero.
 const CONTEXT: &str = "Context";
 const NUMBER: &str = "current_task_id";
@@ -23,7 +25,7 @@ fn find(image: &Image) -> Option<i64> {
     if !image.has_thread_local(SYMBOL) {
         return None;
     }
-    let statics = image.typed_statics();
+    let statics = image.typed_statics(UNIT);
     let own = statics.into_iter().filter(|(_, variable)| variable.thread_local);
     own.into_iter().find_map(|(_, variable)| {
         let within = offset(image, variable.kind, DEEPEST)?;

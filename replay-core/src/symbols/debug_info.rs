@@ -333,10 +333,14 @@ impl Debug {
         None
     }
 
-    /// The variables with static storage, by name.
-    pub(super) fn typed_statics(&self) -> Vec<(String, typed::StaticVariable)> {
+    /// The variables with static storage, by name, of the units whose name contains a text.
+    pub(super) fn typed_statics(&self, part: &str) -> Vec<(String, typed::StaticVariable)> {
         let mut all = Vec::new();
         let _: Option<()> = self.each_unit(|unit| {
+            let contains = |name: Slice| name.to_string_lossy().contains(part);
+            if !part.is_empty() && !unit.name.is_some_and(contains) {
+                return None;
+            }
             typed::each_static(unit, &mut |name, variable| all.push((name, variable)));
             None
         });

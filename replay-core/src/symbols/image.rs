@@ -258,11 +258,11 @@ impl Image {
         self.ask(|debug| debug.parameter(kind, name))
     }
 
-    /// The variables with static storage, by name. Thread-local ones have the offset from the thread
-    /// pointer.
-    pub(crate) fn typed_statics(&self) -> Vec<(String, typed::StaticVariable)> {
+    /// The variables with static storage, by name, of the compilation units whose name contains a text; of all for
+    /// an empty one. Thread-local ones have the offset from the thread pointer.
+    pub(crate) fn typed_statics(&self, part: &str) -> Vec<(String, typed::StaticVariable)> {
         let end = self.file.thread_local_end();
-        let all = self.ask(|debug| debug.typed_statics());
+        let all = self.ask(|debug| debug.typed_statics(part));
         let placed = all.into_iter().filter_map(|(name, variable)| {
             let address = match variable.thread_local {
                 true => variable.address.wrapping_sub(end?),
