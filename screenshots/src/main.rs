@@ -1,6 +1,7 @@
 //! Makes the pictures in this directory, as SVG and as PNG, from the real program's output: `cargo
 //! run -p screenshots`; with `-- --check` it only reports whether they are up to date. `-- --causes`
-//! makes the pictures in `causes` instead: the first screen on benchmark programs that fail.
+//! makes the pictures in `causes` instead: the first screen on benchmark programs that fail. `-- --suites`
+//! makes those in `suites`: the progress and the table of a search of a test suite.
 //!
 //! A picture is the same on every machine: times, directories and frames in the C library are
 //! removed.
@@ -8,6 +9,8 @@
 mod causes;
 mod explorer;
 mod pixels;
+mod suites;
+mod terminal;
 
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
@@ -19,6 +22,9 @@ fn main() -> Result<()> {
     let heddle = build(&root)?;
     if std::env::args().skip(1).any(|arg| arg == "--causes") {
         return causes::draw(&heddle, &root);
+    }
+    if std::env::args().skip(1).any(|arg| arg == "--suites") {
+        return suites::draw(&heddle, &root);
     }
     let home = tempfile::tempdir().context("a temporary directory")?;
     let demo = home.path().join("demo");

@@ -82,10 +82,7 @@ impl View {
         let name = clean(&self.path);
         let mut title = one(model, " ", Role::Dim);
         if several && let Some(task) = self.task {
-            let trace = &model.loaded().trace;
-            let executed = trace.execution.async_task_at(model.view.cursor, task);
-            let executed = executed.map(|task| format!(", {}", async_title(task)));
-            let text = task_title(trace, task) + &executed.unwrap_or_default() + "  ";
+            let text = task_title(&model.loaded().trace, task) + "  ";
             let style = model.theme.style(Role::Task(task));
             let bold = if self.selected { Modifier::BOLD } else { Modifier::empty() };
             title.push((text, style.add_modifier(bold)));
@@ -98,6 +95,11 @@ impl View {
         }
         if let Some(function) = file.function(self.line, 0) {
             title.push((format!("  {}", clean(&function.name)), model.theme.style(Role::Title)));
+        }
+        let execution = &model.loaded().trace.execution;
+        let executed = self.task.and_then(|task| execution.async_task_at(model.view.cursor, task));
+        if let Some(executed) = executed {
+            title.push((format!("  {}", async_title(executed)), model.theme.style(Role::Dim)));
         }
         if let Some(section) = file.section(self.line) {
             let (from, to) = (section.lines.start(), section.lines.end());

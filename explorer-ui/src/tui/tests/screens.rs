@@ -323,3 +323,25 @@ fn every_screen_in_ascii() {
         insta::assert_snapshot!(format!("{name}-ascii"), text);
     }
 }
+
+/// The title of the source names the task of an asynchronous runtime that the thread executes.
+#[test]
+fn an_asynchronous_task_is_named_beside_its_source() {
+    let mut trace = samples::deadlock();
+    let execution = &mut trace.execution;
+    execution.async_tasks = vec![traces::AsyncTask { id: 7, name: "app::eat".into() }];
+    let threads = [1, 2].map(TaskId);
+    let first = |task: TaskId| {
+        let step = execution.steps.iter().position(|step| step.task == task).expect("a step");
+        traces::AsyncChange { step: step as u64, task, id: 7 }
+    };
+    let mut changes = threads.map(first).to_vec();
+    changes.sort_by_key(|change| change.step);
+    execution.async_changes = changes;
+    let mut model = model(trace, 120, 30);
+    update(&mut model, Event::Source("src/queue.c".into(), Some(Arc::new(source()))));
+    keys(&mut model, "G k k");
+    assert!(screen(&model).contains("async task 7 (app::eat)"), "{}", screen(&model));
+    keys(&mut model, "g");
+    assert!(!screen(&model).contains("async task"), "{}", screen(&model));
+}
