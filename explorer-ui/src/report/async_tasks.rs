@@ -1,8 +1,9 @@
 //! The tasks of asynchronous runtimes in reports: which one a thread executes.
 
+use crate::report::names::task_title;
 use crate::report::text::{clean, count};
 use std::collections::HashMap;
-use traces::{AsyncTask, Execution, TaskId};
+use traces::{AsyncTask, Execution, TaskId, Trace};
 
 /// `async task 15 (deposit)`.
 pub(crate) fn async_title(task: &AsyncTask) -> String {
@@ -11,6 +12,15 @@ pub(crate) fn async_title(task: &AsyncTask) -> String {
         format!("async task {}", task.id)
     } else {
         format!("async task {} ({name})", task.id)
+    }
+}
+
+/// A thread's title, and the asynchronous task that it executes at a step: `T1 tokio-rt-worker, async task 15 (deposit)`.
+pub(crate) fn title_at(trace: &Trace, step: usize, thread: TaskId) -> String {
+    let title = task_title(trace, thread);
+    match trace.execution.async_task_at(step, thread) {
+        Some(executed) => format!("{title}, {}", async_title(executed)),
+        None => title,
     }
 }
 

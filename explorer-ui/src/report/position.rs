@@ -1,8 +1,7 @@
 //! A position in a schedule, before a step or at the end: the enabled tasks, what blocks the others, the
 //! held locks, and the causes of the step.
 
-use crate::report::async_tasks::async_title;
-use crate::report::names::task_title;
+use crate::report::async_tasks::title_at;
 use crate::report::names::{lock_name, object_name, site_name};
 use crate::report::style::{Role, Style};
 use crate::report::text::{clean, count, fill, width};
@@ -43,10 +42,7 @@ fn tasks(trace: &Trace, at: usize, style: &Style) -> String {
         .iter()
         .map(|one| {
             let place = one.site.map(|site| site_name(&trace.execution, site)).unwrap_or_default();
-            let title = task_title(trace, one.task);
-            let executed = trace.execution.async_task_at(at, one.task).map(async_title);
-            let title = executed.map_or(title.clone(), |executed| format!("{title}, {executed}"));
-            [title, what(one), place]
+            [title_at(trace, at, one.task), what(one), place]
         })
         .collect();
     let widest = |column: usize| cells.iter().map(|row| width(&row[column])).max().unwrap_or(0);

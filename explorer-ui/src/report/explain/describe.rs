@@ -1,6 +1,6 @@
 //! Describes events and code locations, with source text if it is available.
 
-use crate::report::async_tasks::async_title;
+use crate::report::async_tasks::title_at;
 use crate::report::calls::requested;
 use crate::report::names::object_name;
 use crate::report::names::task_title;
@@ -200,10 +200,10 @@ impl Describer<'_> {
 
     /// The thread of an event, and the asynchronous task that it executes there.
     fn actor(&self, event: Event) -> String {
-        let title = task_title(self.trace, event.task);
-        let execution = &self.trace.execution;
-        let executed = event.step.and_then(|step| execution.async_task_at(step, event.task));
-        executed.map_or(title.clone(), |task| format!("{title}, {}", async_title(task)))
+        match event.step {
+            Some(step) => title_at(self.trace, step, event.task),
+            None => task_title(self.trace, event.task),
+        }
     }
 
     fn line(&self, title: &str, event: Event, style: &Style) -> String {
