@@ -120,7 +120,7 @@ impl Clocks {
         self.advance(task, moment, alone);
     }
 
-    /// The task has taken [`STEPS`] steps, and with them this long.
+    /// The task has taken [`STEPS`](super::STEPS) steps, and with them this long.
     pub fn age(&mut self, task: TaskId, by: u64, alone: bool) {
         let deadline = self.of(task).clock.saturating_add(by);
         self.raise(task, deadline, alone);
