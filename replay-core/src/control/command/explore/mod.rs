@@ -341,11 +341,10 @@ impl Search<'_> {
             }
             Message::Returned(at, back) => {
                 self.disturbed_pieces.remove(&at);
-                let before = self.saved.round.has_grown();
-                if !before {
+                let grew = back.grew;
+                if !grew && !self.saved.round.has_grown() {
                     self.saved.learned.clone_from(&back.learned);
                 }
-                let grew = back.grew;
                 let mut back = *back;
                 let searches = self.saved.round.pieces[at].work.searches;
                 if let (Some(all), Some(more), true) =
@@ -462,6 +461,9 @@ impl Search<'_> {
             }
         }
         let grown = round.has_grown();
+        if let Some(points) = round.grown() {
+            self.saved.learned.clone_from(points);
+        }
         self.saved.frontier.settle(round.into_done());
         // A strategy that depends on earlier executions knows only executions without the new
         // points.

@@ -126,8 +126,8 @@ pub(super) struct Piece {
     classes: Vec<u64>,
     fingerprints: Vec<u64>,
     finished: bool,
-    /// Whether its last execution discovered new scheduling points.
-    grew: bool,
+    /// If its last execution discovered new scheduling points: all points then.
+    grown: Option<Learned>,
     /// The number, within the piece, of the first failing execution.
     failed: Option<u64>,
 }
@@ -143,7 +143,7 @@ impl Piece {
             classes: Vec::new(),
             fingerprints: Vec::new(),
             finished: false,
-            grew: false,
+            grown: None,
             failed: None,
         }
     }
@@ -179,12 +179,18 @@ impl Round {
 
     /// Whether an earlier piece ended the search or the round.
     pub(super) fn is_obsolete(&self, at: usize) -> bool {
-        self.pieces[..at].iter().any(|piece| piece.failed.is_some() || piece.grew)
+        self.pieces[..at].iter().any(|piece| piece.failed.is_some() || piece.grown.is_some())
     }
 
     /// Whether new scheduling points ended the round.
     pub(super) fn has_grown(&self) -> bool {
-        self.pieces.iter().any(|piece| piece.grew)
+        self.grown().is_some()
+    }
+
+    /// The points with which the search starts again. The rest of the round still runs with those that it
+    /// began with: its paths have the steps of these. And which piece returns first must not matter.
+    pub(super) fn grown(&self) -> Option<&Learned> {
+        self.pieces.iter().find_map(|piece| piece.grown.as_ref())
     }
 
     /// Records that an execution of this piece failed and that this ends the search.
@@ -209,14 +215,14 @@ impl Round {
     pub(super) fn reopen(&mut self) {
         for piece in &mut self.pieces {
             if piece.failed.take().is_some() {
-                piece.finished = piece.exhausted || piece.grew || piece.work.budget == 0;
+                piece.finished = piece.exhausted || piece.grown.is_some() || piece.work.budget == 0;
             }
         }
     }
 
     /// Takes the result of a piece.
     pub(super) fn back(&mut self, at: usize, back: PieceResult) {
-        let PieceResult { done, mut fingerprints, finished, grew, mut counts, .. } = back;
+        let PieceResult { done, mut fingerprints, finished, grew, learned, mut counts, .. } = back;
         let piece = &mut self.pieces[at];
         if !piece.work.searches {
             // Verification walks are not part of the search, and neither are their failures.
@@ -230,7 +236,9 @@ impl Round {
         piece.classes.append(&mut classes);
         piece.fingerprints.append(&mut fingerprints);
         piece.finished = finished;
-        piece.grew |= grew;
+        if grew {
+            piece.grown = Some(learned);
+        }
         piece.counts.add(&counts);
     }
 
@@ -278,5 +286,71 @@ impl Round {
             }
         };
         self.pieces.into_iter().zip(moot).map(done).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use search::Frontier;
+    use traces::points::ModuleAddress;
+    use traces::wire::Plan;
+
+    /// The first round with two pieces of a random search.
+    fn two_pieces() -> Round {
+        let mut frontier = Frontier::new(Plan::seeded("random", 1));
+        for _ in 0..100 {
+            let works = frontier.round(1_000_000);
+            if works.len() > 1 {
+                return Round::new(works);
+            }
+            let done = |work: Work| WorkResult {
+                executions: work.budget,
+                redundant: 0,
+                exhausted: false,
+                classes: Vec::new(),
+                work,
+            };
+            frontier.settle(works.into_iter().map(done).collect());
+        }
+        panic!("no round has two pieces");
+    }
+
+    /// A piece that found a point at this address in its first execution.
+    fn grown(round: &Round, at: usize, offset: u64) -> PieceResult {
+        let work = round.pieces[at].work.clone();
+        let learned =
+            Learned { sites: vec![ModuleAddress { module: 0, offset }], ..Learned::default() };
+        PieceResult {
+            done: WorkResult {
+                work,
+                executions: 1,
+                redundant: 0,
+                exhausted: false,
+                classes: Vec::new(),
+            },
+            fingerprints: Vec::new(),
+            finished: true,
+            grew: true,
+            learned,
+            visits: None,
+            counts: Counts::default(),
+        }
+    }
+
+    /// A piece continued with the points that a later one had found. Its stored path had the steps of fewer
+    /// points, so that the search lost schedules, or reported that an execution diverged.
+    #[test]
+    fn the_first_piece_that_found_points_decides_those_of_the_next_round() {
+        for order in [[0, 1], [1, 0]] {
+            let mut round = two_pieces();
+            assert!(round.grown().is_none());
+            for at in order {
+                let back = grown(&round, at, at as u64 + 1);
+                round.back(at, back);
+                assert!(round.has_grown());
+            }
+            assert_eq!(round.grown().map(|points| points.sites[0].offset), Some(1), "{order:?}");
+        }
     }
 }
