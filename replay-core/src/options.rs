@@ -227,16 +227,15 @@ impl Default for SearchOptions {
 }
 
 impl SearchOptions {
-    /// The same options with the scheduling points of a recorded execution and the choices that it
-    /// may contain.
+    /// The same options with the scheduling points of a recorded execution, the choices that it may
+    /// contain, and the kind of its failure.
     #[must_use]
     pub fn with_points_of(self, trace: &Trace) -> SearchOptions {
         let options = &trace.header.options;
         let mut fail_on = self.fail_on;
+        // Kinds that count on request only, such as a leak.
         let kind = trace.failure.as_ref().map(|failure| failure.kind);
-        let beside =
-            |kind: &FailureKind| matches!(kind, FailureKind::Race | FailureKind::LockLeftHeld);
-        if let Some(kind) = kind.filter(beside)
+        if let Some(kind) = kind
             && !fail_on.contains(&kind)
         {
             fail_on.push(kind);

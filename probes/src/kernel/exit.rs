@@ -12,7 +12,7 @@ use crate::state::task::Gate;
 use crate::state::world::{on_fiber, world};
 use crate::sys::channel;
 use crate::sys::copies::is_copy;
-use crate::sys::interpose::{interpose, site};
+use crate::sys::interpose::{LiveFrames, interpose, site};
 use crate::sys::raw;
 use crate::sys::real::real;
 use std::cell::Cell;
@@ -117,12 +117,14 @@ fn run_handlers(module: u64, status: c_int) {
 
 /// The program's main returned; `site` is its address.
 pub(crate) fn program_returned(status: c_int, site: u64) -> ! {
-    exit(status, site)
+    // Nothing of main is left: an old pointer in its frame or below leads to no block.
+    exit(status, site, LiveFrames::from(world().tasks[0].base.get()))
 }
 
 /// The last thread has ended, after main.
 pub(crate) fn after_last_thread() -> ! {
-    exit(0, world().task().site.get())
+    let task = world().task();
+    exit(0, task.site.get(), LiveFrames::from(task.base.get()))
 }
 
 /// A copy of the process ends, without control.
@@ -145,7 +147,7 @@ fn run_all_handlers(status: c_int) {
     }
 }
 
-fn exit(status: c_int, site: u64) -> ! {
+fn exit(status: c_int, site: u64, live: LiveFrames) -> ! {
     if is_copy() {
         exit_copy(status);
     }
@@ -155,7 +157,7 @@ fn exit(status: c_int, site: u64) -> ! {
     run_all_handlers(status);
     // Writes what is in all streams, as the C library does at the end: without waiting for their locks.
     real!(fcloseall() as fn() -> c_int);
-    now(status, site)
+    now(status, site, live)
 }
 
 /// The site and message of the panic that the exit status may report: one of main, or one that
@@ -181,9 +183,9 @@ fn failed_check(site: u64) -> Option<FoundFailure> {
 }
 
 /// The process ends at once, without handlers.
-pub(crate) fn now(status: c_int, site: u64) -> ! {
+pub(crate) fn now(status: c_int, site: u64, live: LiveFrames) -> ! {
     before_end(site);
-    end(status, site)
+    end(status, site, live)
 }
 
 /// A scheduling point before the process ends.
@@ -191,10 +193,10 @@ pub(crate) fn before_end(site: u64) {
     point(Operation::ExitNow, u64::from(world().current.get()) + 1, site, Gate::Open);
 }
 
-/// The process has ended: no task runs any more.
-pub(crate) fn end(status: c_int, site: u64) -> ! {
+/// The process has ended: no task runs any more. `live` is what the running task had not left.
+pub(crate) fn end(status: c_int, site: u64, live: LiveFrames) -> ! {
     crate::schedule::busy_loops::process_ends();
-    crate::memory::arena::check_all();
+    crate::memory::arena::check_all(&live);
     let status = status & 0xff;
     if status == 0 {
         outcome::end_here(End::Passed);
@@ -225,21 +227,21 @@ interpose! {
             unsafe { real!(exit(status) as fn(c_int) -> ()) };
             return;
         }
-        self::exit(status, site())
+        self::exit(status, site(), LiveFrames::of_call())
     }
 
     fn _exit(status: c_int) -> () {
         if !on_fiber() {
             raw::exit_process(status);
         }
-        now(status, site())
+        now(status, site(), LiveFrames::of_call())
     }
 
     fn _Exit(status: c_int) -> () {
         if !on_fiber() {
             raw::exit_process(status);
         }
-        now(status, site())
+        now(status, site(), LiveFrames::of_call())
     }
 
     fn __cxa_atexit(function: u64, argument: u64, module: u64) -> c_int {

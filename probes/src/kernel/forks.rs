@@ -15,7 +15,7 @@ use crate::state::world::{Stage, on_fiber, world};
 use crate::sys::copies;
 use crate::sys::dispatch;
 use crate::sys::errno::set_errno;
-use crate::sys::interpose::{interpose, site};
+use crate::sys::interpose::{LiveFrames, interpose, site};
 use crate::sys::raw;
 use crate::sys::real::real;
 use std::cell::Cell;
@@ -154,6 +154,7 @@ pub(crate) fn execute(number: i64, args: [u64; 6], site: u64) -> i64 {
             return found;
         }
     }
+    let live = LiveFrames::of_call();
     exit::before_end(site);
     spawns::report("execve", site);
     spawns::about_to_start();
@@ -188,8 +189,8 @@ pub(crate) fn execute(number: i64, args: [u64; 6], site: u64) -> i64 {
     match status {
         _ if child < 0 => child,
         _ if error != 0 => error,
-        Some(status) if libc::WIFEXITED(status) => exit::end(libc::WEXITSTATUS(status), site),
-        Some(status) => exit::end(128 + libc::WTERMSIG(status), site),
+        Some(status) if libc::WIFEXITED(status) => exit::end(libc::WEXITSTATUS(status), site, live),
+        Some(status) => exit::end(128 + libc::WTERMSIG(status), site, live),
         None => {
             outcome::unsupported("execve of a program that runs for more than 10 seconds", site)
         }

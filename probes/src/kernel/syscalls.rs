@@ -30,7 +30,7 @@ use crate::state::world::{on_fiber, world};
 use crate::steps::record;
 use crate::sys::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
 use crate::sys::errno::set_errno;
-use crate::sys::interpose::{interpose, site};
+use crate::sys::interpose::{LiveFrames, interpose, site};
 use crate::sys::real::real;
 use std::cell::Cell;
 use std::ffi::c_long;
@@ -207,7 +207,7 @@ fn answer_of(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_readv | libc::SYS_preadv if random::is_source(args[0]) => {
             random::fill_vector(args[1], args[2])
         }
-        libc::SYS_exit_group => exit::now(args[0] as i32, site),
+        libc::SYS_exit_group => exit::now(args[0] as i32, site, LiveFrames::of_call()),
         libc::SYS_gettid => i64::from(world().tid(world().current.get())),
         libc::SYS_set_tid_address => i64::from(world().tid(world().current.get())),
         libc::SYS_set_robust_list => 0,

@@ -65,6 +65,29 @@ impl ProgramCall {
     }
 }
 
+/// What is live of the program's stack and registers in the task that ends the process. Below it are
+/// frames of functions that have returned and of the runtime, in which old copies of pointers remain.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LiveFrames {
+    /// The lowest address of a frame that has not ended.
+    pub low: u64,
+    /// The registers that a called function preserves.
+    pub registers: [u64; ARGUMENTS.start],
+}
+
+impl LiveFrames {
+    /// The frames of the call in progress.
+    pub(crate) fn of_call() -> LiveFrames {
+        let (_, low, registers) = PROGRAM_CALL.save();
+        LiveFrames { low, registers: std::array::from_fn(|at| registers[at]) }
+    }
+
+    /// The frames from this address on; the function that was called there has returned.
+    pub(crate) fn from(low: u64) -> LiveFrames {
+        LiveFrames { low, registers: [0; ARGUMENTS.start] }
+    }
+}
+
 /// The site of the call in progress.
 #[inline]
 pub(crate) fn site() -> u64 {

@@ -9,6 +9,7 @@ use crate::memory::arena::{Header, USED, headers};
 use crate::state::task::Lifecycle;
 use crate::state::upcalls;
 use crate::state::world::world;
+use crate::sys::interpose::LiveFrames;
 use traces::FailureKind;
 
 /// A block in use, and whether a pointer to it was found.
@@ -19,8 +20,8 @@ struct Candidate {
     reached: bool,
 }
 
-/// Ends the execution as failed if a block was leaked.
-pub(super) fn check() {
+/// Ends the execution as failed if a block was leaked. `live` is what the running task had not left.
+pub(super) fn check(live: &LiveFrames) {
     let mut blocks: Vec<Candidate> = headers()
         .filter(|header| header.state.get() == USED)
         .map(|header| {
@@ -40,7 +41,7 @@ pub(super) fn check() {
             open.push(at);
         }
     }
-    for (start, end) in roots() {
+    for (start, end) in roots(live) {
         reach(start, end, &mut blocks, &mut open);
     }
     while let Some(at) = open.pop() {
@@ -65,8 +66,8 @@ pub(super) fn check() {
 fn reach(start: u64, end: u64, blocks: &mut [Candidate], open: &mut Vec<usize>) {
     let mut at = start.next_multiple_of(8);
     while at + 8 <= end {
-        // SAFETY: the range is a block in the used part of the arena, or from the program's memory
-        // map, so it is mapped and readable; no task runs.
+        // SAFETY: the range is a block in the used part of the arena, from the program's memory
+        // map, or a local, so it is mapped and readable; no task runs.
         let word = unsafe { (at as *const u64).read() };
         at += 8;
         let index = blocks.partition_point(|block| block.end <= word);
@@ -81,15 +82,17 @@ fn reach(start: u64, end: u64, blocks: &mut [Candidate], open: &mut Vec<usize>) 
 }
 
 /// Memory that may hold pointers: the program's variables and mappings, the used part of the stacks
-/// of living tasks, and the runtime's table of tasks.
-fn roots() -> Vec<(u64, u64)> {
+/// of living tasks, the registers of the running one, and the runtime's table of tasks.
+fn roots(live: &LiveFrames) -> Vec<(u64, u64)> {
     let world = world();
     let mut roots = upcalls::get().program_memory();
+    let registers = &raw const live.registers as u64;
+    roots.push((registers, registers + size_of_val(&live.registers) as u64));
     for number in world.alive() {
         let task = &world.tasks[usize::from(number)];
         let stack = task.stack.get();
         let low = match number == world.current.get() {
-            true => here(),
+            true => live.low,
             false => task.sp.get(),
         };
         roots.push((low, stack.high));
@@ -102,11 +105,4 @@ fn roots() -> Vec<(u64, u64)> {
         }
     }
     roots
-}
-
-/// An address on the running task's stack, below all frames of the program.
-#[inline(never)]
-fn here() -> u64 {
-    let local = 0u64;
-    &raw const local as u64
 }

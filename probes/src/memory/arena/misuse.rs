@@ -9,6 +9,7 @@ use crate::state::outcome;
 use crate::state::root::root;
 use crate::state::world::{on_fiber, world};
 use crate::sys::channel;
+use crate::sys::interpose::LiveFrames;
 use std::cell::{Cell, RefCell};
 use traces::FailureKind;
 use traces::wire::{FoundFailure, HistoryEvent};
@@ -299,8 +300,8 @@ pub(crate) fn poison_of(value: u64) -> Option<u64> {
 }
 
 /// Checks every block at the end of an execution; ends it as failed if one was misused or, if that
-/// is asked for, leaked.
-pub(crate) fn check_all() {
+/// is asked for, leaked. `live` is what the running task had not left.
+pub(crate) fn check_all(live: &LiveFrames) {
     /// Of more blocks than this, the rest is not checked: that would take too long in every
     /// execution.
     const MOST: usize = 20_000;
@@ -315,6 +316,6 @@ pub(crate) fn check_all() {
         }
     }
     if root().fail_on.contains(&FailureKind::Leak.code()) {
-        leaks::check();
+        leaks::check(live);
     }
 }
