@@ -40,6 +40,12 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// Whether both frames are at the same line of the same function.
+    #[must_use]
+    pub fn is_at_line_of(&self, other: &Frame) -> bool {
+        (&self.function, &self.file, self.line) == (&other.function, &other.file, other.line)
+    }
+
     /// `file.c:12` with the file's last component, or the function, or the module and offset.
     #[must_use]
     pub fn place(&self) -> String {

@@ -50,7 +50,12 @@ struct Races {
     /// those accesses.
     logged_sites: Cell<Option<(u64, u64)>>,
     log: RefCell<Vec<LoggedAccess>>,
+    /// The return addresses on the stack at the later access of the conflict, and how many there are.
+    callers: Cell<([u64; CALLERS], usize)>,
 }
+
+/// The most callers of a conflicting access that are noted.
+const CALLERS: usize = 32;
 
 /// A logged access.
 struct LoggedAccess {
@@ -75,6 +80,7 @@ static RACES: Races = Races {
     benign_len: Cell::new((0, 0)),
     logged_sites: Cell::new(None),
     log: RefCell::new(Vec::new()),
+    callers: Cell::new(([0; CALLERS], 0)),
 };
 
 /// The most memory ranges that a program may declare as benign.
@@ -249,6 +255,11 @@ pub(crate) fn conflict(word: u64, earlier: &Slot, later: &Slot) {
     // SAFETY: the controlled process has one kernel thread, and no reference to the value exists:
     // it is written here and copied out on the manager's stack, before the call below returns.
     unsafe { *RACES.conflict.get() = Conflict { word, earlier: *earlier, later: *later } };
+    let (mut callers, mut count) = ([0; CALLERS], 0);
+    if root().is_learning() && !root().callers.borrow().contains_key(&later.site) {
+        count = backtrace::innermost(&mut callers);
+    }
+    RACES.callers.set((callers, count));
     if switch::on_manager(report, 0) != 0 {
         let conflict = Conflict { word, earlier: *earlier, later: *later };
         outcome::end_here(End::Failed(Box::new(found(&conflict))));
@@ -351,21 +362,8 @@ extern "C" fn report(_: u64) -> u64 {
     if !is_plain(&conflict.earlier) && !is_plain(&conflict.later) {
         let is_proven = conflict.earlier.kind & conflict.later.kind & PROVEN != 0;
         // Two atomic accesses are no race.
-        if !is_proven && root.is_learning() && root.conflicted.borrow().insert(sorted(&conflict)) {
-            let found = found(&conflict);
-            let word = learned_points::spot(found.fault);
-            let (low, high) = places(&conflict);
-            // The controller knows only the program's executable; libraries are identified by their
-            // files.
-            let path = |spot: ModuleAddress| {
-                (crate::steps::identity::path(spot.module), u64::from(spot.module))
-            };
-            let places = [low, high, word].map(path).to_vec();
-            root.conflicts.borrow().push(FoundFailure {
-                conflict: Some(Box::new(word)),
-                places,
-                ..found
-            });
+        if !is_proven && root.is_learning() {
+            note_conflict(&conflict);
         }
         return 0;
     }
@@ -381,6 +379,42 @@ extern "C" fn report(_: u64) -> u64 {
         root.beside.borrow().push(found(&conflict));
     }
     0
+}
+
+/// Reports a conflict of the learning phase once, and once more when the callers of both sites are
+/// known: those of the earlier access are, if it was the later one in another conflict.
+fn note_conflict(conflict: &Conflict) {
+    let root = root();
+    let (addresses, count) = RACES.callers.get();
+    let mut callers = root.callers.borrow();
+    if count > 0 {
+        callers.entry(conflict.later.site).or_insert_with(|| addresses[..count].to_vec());
+    }
+    let (low, high) = sorted(conflict);
+    let callers = [low, high].map(|site| callers.get(&site).cloned().unwrap_or_default());
+    let all = callers.iter().all(|callers| !callers.is_empty());
+    let before = root.conflicted.borrow().insert((low, high), all);
+    if before == Some(true) || before == Some(all) {
+        return;
+    }
+    let found = found(conflict);
+    let word = learned_points::spot(found.fault);
+    let callers =
+        callers.map(|callers| callers.into_iter().map(learned_points::spot).collect::<Vec<_>>());
+    let (low, high) = places(conflict);
+    // The controller knows only the program's executable; libraries are identified by their files.
+    let path =
+        |spot: ModuleAddress| (crate::steps::identity::path(spot.module), u64::from(spot.module));
+    let mut modules: Vec<ModuleAddress> =
+        callers.iter().flatten().copied().chain([low, high, word]).collect();
+    modules.sort_unstable_by_key(|spot| spot.module);
+    modules.dedup_by_key(|spot| spot.module);
+    root.conflicts.borrow().push(FoundFailure {
+        conflict: Some(Box::new(word)),
+        places: modules.into_iter().map(path).collect(),
+        callers,
+        ..found
+    });
 }
 
 /// Whether the program declared the race as benign.

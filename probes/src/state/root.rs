@@ -281,8 +281,11 @@ pub(crate) struct Root {
     /// Findings that are no failures, of the current execution and not reported before.
     pub(crate) beside: Exclusive<Vec<FoundFailure>>,
     /// Pairs of sites that were reported as conflicts, and conflicts still to be reported.
-    pub(crate) conflicted: Exclusive<BTreeSet<(u64, u64)>>,
+    /// The value says whether the callers of both sites were known.
+    pub(crate) conflicted: Exclusive<BTreeMap<(u64, u64), bool>>,
     pub(crate) conflicts: Exclusive<Vec<FoundFailure>>,
+    /// For a site that conflicted, the calls that led there when its access was the later one.
+    pub(crate) callers: Exclusive<BTreeMap<u64, Vec<u64>>>,
     /// The one race that counts as a failure, if only one does.
     pub(crate) race: Option<(ModuleAddress, ModuleAddress)>,
     /// Whether the program has much code, and its first executions do not observe accesses.
@@ -353,6 +356,7 @@ impl Root {
             self.beside.end_borrows();
             self.conflicted.end_borrows();
             self.conflicts.end_borrows();
+            self.callers.end_borrows();
             self.learning.end_borrows();
         }
     }

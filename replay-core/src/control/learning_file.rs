@@ -35,9 +35,16 @@ impl Learning {
             (one.key, one.race.as_deref(), one.conflict.as_deref())
                 == (found.key, found.race.as_deref(), found.conflict.as_deref())
         };
-        if found.part == Learning::PART && !known.iter().any(same) {
-            // The next search does not run its execution.
-            known.push(FoundFailure { execution: 0, ..found.clone() });
+        if found.part != Learning::PART {
+            return;
+        }
+        // The next search does not run its execution.
+        let new = FoundFailure { execution: 0, ..found.clone() };
+        match known.iter_mut().find(|one| same(one)) {
+            // A conflict is reported again when its callers are known.
+            Some(before) if found.conflict.is_some() => *before = new,
+            Some(_) => {}
+            None => known.push(new),
         }
     }
 }

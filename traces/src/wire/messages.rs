@@ -84,6 +84,9 @@ pub struct FoundFailure {
     /// Set if this is no failure but a conflict, that is, accesses that may or may not be atomic:
     /// the memory that they access.
     pub conflict: Option<Box<ModuleAddress>>,
+    /// For a conflict, in the order of `race`: the return addresses of the calls that led to each of
+    /// the two sites, innermost first. Empty where they are not known.
+    pub callers: [Vec<ModuleAddress>; 2],
     /// Set if this is no failure but a possible effect of a delayed store: `race` has the store and
     /// the load.
     pub delayed: bool,

@@ -68,10 +68,7 @@ impl Reader<'_> {
             FailureKind::Exit if !self.is_user_site(found.address) => of_task.and_then(own),
             _ => None,
         };
-        let frame = frame.or_else(|| {
-            let site = self.symbols.site(found.address)?;
-            user_frames_first(self.symbols.frames(site, found.exact)).into_iter().next()
-        });
+        let frame = frame.or_else(|| self.frame_at(found.address, found, of_task));
         let place = frame.as_ref().map(Frame::place).unwrap_or_default();
         // The stack of a panic, and of a check that the exit status reports, no longer exists: the message has
         // the place.
@@ -101,9 +98,7 @@ impl Reader<'_> {
         failure.message = signature::message(found, &failure, &self.execution);
         let mut places = vec![failure.place.clone()];
         for (what, address) in &found.places {
-            let site = self.symbols.site(*address);
-            let frames = site.map(|site| user_frames_first(self.symbols.frames(site, false)));
-            let first = frames.and_then(|frames| frames.into_iter().next());
+            let first = self.frame_at(*address, found, None);
             // A task inside a library: where user code called it.
             let of_task = || {
                 let mut stacks = failure.stacks.iter();
@@ -126,6 +121,34 @@ impl Reader<'_> {
             failure.signature = format!("race {}", places.join(" "));
         }
         failure
+    }
+
+    /// The frame at an address in which the user looks for it: the nearest one in the user's code, of
+    /// what the code there is inlined in and of its callers. These are known from the stack of an event
+    /// of the failure's history, and from that of the task that failed. Without one, the first frame.
+    fn frame_at(
+        &self,
+        address: u64,
+        found: &FoundFailure,
+        of_task: Option<&TaskStack>,
+    ) -> Option<Frame> {
+        let site = self.symbols.site(address)?;
+        let exact = found.exact && address == found.address;
+        let inlined = user_frames_first(self.symbols.frames(site, exact));
+        if inlined.first().is_some_and(is_user_frame) {
+            return inlined.into_iter().next();
+        }
+        let event = found.past.iter().rfind(|past| past.stack.first() == Some(&address));
+        let callers = event.into_iter().flat_map(|event| &event.stack).flat_map(|&caller| {
+            let site = self.symbols.site(caller);
+            site.map(|site| self.symbols.frames(site, false)).unwrap_or_default()
+        });
+        // The task may be at the instruction itself, whose site is the address behind it.
+        let is_at = |one: &Frame| inlined.first().is_some_and(|first| first.is_at_line_of(one));
+        let of_task = of_task.filter(|stack| stack.frames.iter().any(is_at));
+        let of_task = of_task.into_iter().flat_map(|stack| stack.frames.clone());
+        let own = callers.chain(of_task).find(is_user_frame);
+        own.or_else(|| inlined.into_iter().next())
     }
 
     /// Whether the code at this address, or what it is inlined in, is the user's.

@@ -11,7 +11,7 @@ use crate::control::command::execution::{
 };
 use crate::control::command::reduced_environment::reduce_environment;
 use crate::control::learning_file::Learning;
-use crate::symbols::Symbols;
+use crate::symbols::{Symbols, is_user_frame};
 use crate::{Collector, Error, SearchOptions, store};
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::ModuleAddress;
@@ -445,8 +445,8 @@ impl Search<'_> {
             return;
         };
         // Load all symbols first: the closures below borrow them.
-        for spot in [places.0, places.1, word] {
-            self.symbols_of(found, spot);
+        for spot in [places.0, places.1, word].iter().chain(found.callers.iter().flatten()) {
+            self.symbols_of(found, *spot);
         }
         let symbols = |spot: ModuleAddress| self.symbols.get(&spot.module);
         let site = |spot: ModuleAddress| Site { module: 0, offset: spot.offset };
@@ -460,19 +460,33 @@ impl Search<'_> {
             self.saved.store_buffers.insert(delayed_store(variable.as_deref(), &load, &store));
             return;
         }
-        let (one, other) = (frames(places.0), frames(places.1));
+        let with_callers = |spot: ModuleAddress, callers: &[ModuleAddress]| {
+            let callers = callers.iter().flat_map(|&caller| frames(caller));
+            frames(spot).into_iter().chain(callers).collect::<Vec<Frame>>()
+        };
+        let one = with_callers(places.0, &found.callers[0]);
+        let other = with_callers(places.1, &found.callers[1]);
         let named = variable.as_deref().unwrap_or_default();
         if let Some(rule) = self.options.suppressions.rule_for_conflict([&one, &other], named) {
             let what = format!("conflict {} {}", place(&one), place(&other));
             self.saved.suppressed.insert(what, rule.to_owned());
+            self.saved.conflicts.remove(&(*places, word));
             return;
         }
         let object = match variable {
             Some(name) => format!("{name}: "),
             None => String::new(),
         };
-        let (one, other) = (place(&one), place(&other));
-        self.saved.conflicts.insert(format!("{object}{one} and {other}"));
+        let own = |frames: &[Frame]| {
+            let frame = frames.iter().find(|frame| is_user_frame(frame));
+            frame.map_or_else(|| place(frames), Frame::place)
+        };
+        let mut both = [own(&one), own(&other)];
+        both.sort();
+        // The callers may be known only now.
+        self.saved
+            .conflicts
+            .insert((*places, word), format!("{object}{} and {}", both[0], both[1]));
     }
 
     /// Saves a trace in the output directory. If that fails, saves it elsewhere and notifies the user

@@ -11,7 +11,7 @@ use crate::StrategyChoice;
 use crate::control::command::execution::reset_name;
 use crate::control::scope::absent_threads;
 use search::Coverage;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use traces::FailureKind;
@@ -194,7 +194,13 @@ impl Search<'_> {
             races,
             race_details,
             suppressed,
-            conflicts: self.saved.conflicts.into_iter().collect(),
+            conflicts: self
+                .saved
+                .conflicts
+                .into_values()
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect(),
             store_buffers: self.saved.store_buffers.into_iter().collect(),
             leaks,
             left_held: self.saved.left_held,

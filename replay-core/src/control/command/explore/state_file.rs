@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use traces::Choice;
 use traces::compact;
-use traces::points::Learned;
+use traces::points::{Learned, ModuleAddress};
 use traces::report::{Bug, Race};
 use traces::wire::FoundFailure;
 
@@ -100,8 +100,8 @@ pub(super) struct SearchState {
     /// Signatures of suppressed failures, each with its rule, and the keys of those failures.
     pub(super) suppressed: BTreeMap<String, String>,
     pub(super) suppressed_keys: BTreeSet<u64>,
-    /// Unconfirmed conflicts.
-    pub(super) conflicts: BTreeSet<String>,
+    /// Unconfirmed conflicts: the two sites and the word, and what is reported.
+    pub(super) conflicts: BTreeMap<((ModuleAddress, ModuleAddress), ModuleAddress), String>,
     /// Reorderings of delayed stores that could cause failures.
     pub(super) store_buffers: BTreeSet<String>,
     /// Failures that did not occur again when their schedules were run again.
@@ -136,7 +136,7 @@ impl SearchState {
             raced_keys: BTreeSet::new(),
             suppressed: BTreeMap::new(),
             suppressed_keys: BTreeSet::new(),
-            conflicts: BTreeSet::new(),
+            conflicts: BTreeMap::new(),
             store_buffers: BTreeSet::new(),
             unconfirmed: Vec::new(),
             disturbances: BTreeMap::new(),
