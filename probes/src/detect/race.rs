@@ -412,7 +412,7 @@ fn note_conflict(conflict: &Conflict) {
     root.conflicts.borrow().push(FoundFailure {
         conflict: Some(Box::new(word)),
         places: modules.into_iter().map(path).collect(),
-        callers,
+        callers: callers.into(),
         ..found
     });
 }

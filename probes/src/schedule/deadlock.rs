@@ -194,7 +194,7 @@ fn stuck(kind: FailureKind, task: u16, members: &[u16], cycle: &[u16], detail: S
         learned: Box::default(),
         race: None,
         conflict: None,
-        callers: [const { Vec::new() }; 2],
+        callers: Box::default(),
         delayed: false,
     }))
 }

@@ -104,7 +104,7 @@ pub(crate) fn found(kind: FailureKind, site: u64, detail: String) -> FoundFailur
         learned: Box::default(),
         race: None,
         conflict: None,
-        callers: [const { Vec::new() }; 2],
+        callers: Box::default(),
         delayed: false,
     }
 }

@@ -85,8 +85,8 @@ pub struct FoundFailure {
     /// the memory that they access.
     pub conflict: Option<Box<ModuleAddress>>,
     /// For a conflict, in the order of `race`: the return addresses of the calls that led to each of
-    /// the two sites, innermost first. Empty where they are not known.
-    pub callers: [Vec<ModuleAddress>; 2],
+    /// the two sites, innermost first. Those that are not known are empty.
+    pub callers: Box<[Vec<ModuleAddress>]>,
     /// Set if this is no failure but a possible effect of a delayed store: `race` has the store and
     /// the load.
     pub delayed: bool,

@@ -460,12 +460,12 @@ impl Search<'_> {
             self.saved.store_buffers.insert(delayed_store(variable.as_deref(), &load, &store));
             return;
         }
-        let with_callers = |spot: ModuleAddress, callers: &[ModuleAddress]| {
-            let callers = callers.iter().flat_map(|&caller| frames(caller));
+        let with_callers = |spot: ModuleAddress, at: usize| {
+            let callers = found.callers.get(at).into_iter().flatten();
+            let callers = callers.flat_map(|&caller| frames(caller));
             frames(spot).into_iter().chain(callers).collect::<Vec<Frame>>()
         };
-        let one = with_callers(places.0, &found.callers[0]);
-        let other = with_callers(places.1, &found.callers[1]);
+        let (one, other) = (with_callers(places.0, 0), with_callers(places.1, 1));
         let named = variable.as_deref().unwrap_or_default();
         if let Some(rule) = self.options.suppressions.rule_for_conflict([&one, &other], named) {
             let what = format!("conflict {} {}", place(&one), place(&other));
