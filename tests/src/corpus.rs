@@ -23,6 +23,9 @@ pub struct KnownBug {
     /// The kind of failure that a search must find.
     #[serde(deserialize_with = "kind")]
     pub kind: FailureKind,
+    /// The options that a search for this kind of failure needs.
+    #[serde(default)]
+    pub options: Vec<String>,
     /// The number in the RustSec database.
     pub advisory: Option<String>,
     /// What happens, in one sentence.
@@ -187,7 +190,7 @@ impl KnownBug {
         text
     }
 
-    /// Searches the test with the default options, but for a limit on executions.
+    /// Searches the test with the default options, but for a limit on executions and the bug's own options.
     ///
     /// # Panics
     /// If the report cannot be read.
@@ -197,6 +200,7 @@ impl KnownBug {
         let limit = ["--max-executions", "2000", "--workers", "1"];
         let test = self.test();
         let command = ["--", &executable, "--exact", &test];
-        home.heddle([&["explore", "--json"], &limit[..], &command].concat()).report()
+        let own: Vec<&str> = self.options.iter().map(String::as_str).collect();
+        home.heddle([&["explore", "--json"], &limit[..], &own, &command].concat()).report()
     }
 }

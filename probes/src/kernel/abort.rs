@@ -231,9 +231,7 @@ pub(crate) fn unseen_panic(site: u64) -> ! {
 
 /// Notes the stack of the panic that the running task raises.
 extern "C" fn note_raised(_: u64) -> u64 {
-    if let Some(message) = panic_message() {
-        panic_stack::raised(&message);
-    }
+    panic_stack::raised(panic_message().as_deref());
     0
 }
 

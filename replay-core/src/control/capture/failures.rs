@@ -66,6 +66,11 @@ impl Reader<'_> {
             FailureKind::UseAfterFree if found.exact => of_task.and_then(own),
             // A library's function that ends the process, such as that of Rust, was called by the user's.
             FailureKind::Exit if !self.is_user_site(found.address) => of_task.and_then(own),
+            // Rust raises all panics in its library. The stack of a panic in a crate's code is in the past.
+            FailureKind::Panic => {
+                let panicked = found.past.iter().rfind(|past| past.what == PANICKED);
+                panicked.and_then(|past| self.callers(past).find(is_user_frame))
+            }
             _ => None,
         };
         let frame = frame.or_else(|| self.frame_at(found.address, found, of_task));
@@ -139,10 +144,7 @@ impl Reader<'_> {
             return inlined.into_iter().next();
         }
         let event = found.past.iter().rfind(|past| past.stack.first() == Some(&address));
-        let callers = event.into_iter().flat_map(|event| &event.stack).flat_map(|&caller| {
-            let site = self.symbols.site(caller);
-            site.map(|site| self.symbols.frames(site, false)).unwrap_or_default()
-        });
+        let callers = event.into_iter().flat_map(|event| self.callers(event));
         // The task may be at the instruction itself, whose site is the address behind it.
         let is_at = |one: &Frame| inlined.first().is_some_and(|first| first.is_at_line_of(one));
         let of_task = of_task.filter(|stack| stack.frames.iter().any(is_at));
@@ -157,18 +159,22 @@ impl Reader<'_> {
         site.is_some_and(|site| self.symbols.frames(site, false).iter().any(is_user_frame))
     }
 
-    /// An earlier event of the failure's history, with names.
-    pub(super) fn past(&self, past: &traces::wire::HistoryEvent) -> traces::HistoryEvent {
-        let frames = past.stack.iter().flat_map(|&address| {
+    /// The frames of an earlier event, the innermost first.
+    fn callers(&self, past: &traces::wire::HistoryEvent) -> impl Iterator<Item = Frame> {
+        past.stack.iter().flat_map(|&address| {
             let site = self.symbols.site(address);
             site.map(|site| self.symbols.frames(site, false)).unwrap_or_default()
-        });
+        })
+    }
+
+    /// An earlier event of the failure's history, with names.
+    pub(super) fn past(&self, past: &traces::wire::HistoryEvent) -> traces::HistoryEvent {
         let task = TaskId(past.task);
         let mut held = LocksByTask::new(self.execution.tasks.len().max(task.index() + 1));
         for step in self.execution.steps.iter().take(past.step as usize) {
             held.accesses(&self.execution, step);
         }
-        let mut frames: Vec<Frame> = frames.collect();
+        let mut frames: Vec<Frame> = self.callers(past).collect();
         // The innermost frames of a panic are those that print it.
         let own = frames.iter().position(is_user_frame).filter(|_| past.what == PANICKED);
         frames.drain(..own.unwrap_or(0));

@@ -24,7 +24,8 @@ pub(super) fn uncovered(choice: StrategyChoice, refuted: bool) -> String {
     match (refuted, covers) {
         (true, _) => format!(
             "a random walk that checked {strategy} ended as no execution of the search did: steps depend \
-             on each other in a way that Heddle does not see; --strategy icb needs no such knowledge"
+             on each other in a way that Heddle does not see; --strategy dfs needs no such knowledge (--bound N \
+             limits its preemptions)"
         ),
         (false, true) => format!(
             "{strategy} is finished, but does not cover every schedule: a loop that was in a new state \

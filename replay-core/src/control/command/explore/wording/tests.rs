@@ -27,7 +27,8 @@ fn a_finished_search_says_why_it_is_incomplete() {
     assert_eq!(
         uncovered(StrategyChoice::DPOR, true),
         "a random walk that checked dpor ended as no execution of the search did: steps depend on \
-         each other in a way that Heddle does not see; --strategy icb needs no such knowledge"
+         each other in a way that Heddle does not see; --strategy dfs needs no such knowledge \
+         (--bound N limits its preemptions)"
     );
     assert_eq!(
         uncovered(StrategyChoice::AUTO, false),
