@@ -117,6 +117,17 @@ fn places_in_a_library_are_those_of_the_user_that_called_it() {
     }
 }
 
+/// The names of a block showed the line of Rust's library that calls the allocator.
+#[test]
+fn a_block_has_the_line_of_the_user_that_allocated_it() {
+    let home = Home::new();
+    let report = search(&home, program("boxed_lost_update"), &["--strategy", "dpor"]);
+    let trace = report.bugs[0].trace.as_deref().expect("a trace");
+    let shown = home.heddle(["export", "--format", "json", trace]).stdout;
+    assert!(shown.contains(" bytes, boxed_lost_update.rs:14)"), "{shown}");
+    assert!(!shown.contains("alloc.rs:"), "{shown}");
+}
+
 #[test]
 fn correct_programs_have_no_leak() {
     let home = Home::new();

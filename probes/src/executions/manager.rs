@@ -59,6 +59,9 @@ pub(crate) fn begin() {
     let stack = raw::map(0, MANAGER_STACK, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE);
     let ready = job::find_root().and_then(|()| {
         arena::begin(root().memory);
+        if root().full {
+            arena::note_stacks();
+        }
         arena::watch(root().watch);
         let block = thread_block::allocate(0).ok_or("no memory for the manager's control block")?;
         world.manager_block.set(block);

@@ -23,6 +23,7 @@ pub(crate) fn own_ranges() -> Vec<(u64, u64)> {
         (manager, manager + MANAGER_STACK as u64),
     ];
     own.push(arena::names_range());
+    own.extend(arena::stacks_range());
     own.extend(snapshot::ranges());
     own.push(runtime_heap::private_range());
     own.extend(monitoring::ranges());

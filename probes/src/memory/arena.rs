@@ -10,6 +10,7 @@
 //! found then or at the end, and a pointer read from it is invalid. Reuse is last in, first out. Where
 //! accesses are observed, any access to a freed block is a failure.
 
+mod allocation_stacks;
 pub(crate) mod block_index;
 mod copies;
 mod freed_blocks;
@@ -17,6 +18,7 @@ pub(crate) mod interposers;
 pub(crate) mod leaks;
 pub(crate) mod misuse;
 
+pub(crate) use crate::memory::arena::allocation_stacks::range as stacks_range;
 pub(crate) use crate::memory::arena::block_index::range as names_range;
 pub(crate) use crate::memory::arena::freed_blocks::{
     each_freed, freed_around, freed_object, holds,
@@ -33,7 +35,7 @@ use crate::sys::channel;
 use crate::sys::copies::is_copy;
 use crate::sys::raw;
 use std::cell::Cell;
-use traces::wire::ARENA_ADDRESS;
+use traces::wire::{ARENA_ADDRESS, BLOCK_CALLERS};
 
 /// Address space; memory is committed when it is used.
 const SIZE: usize = 1 << 38;
@@ -232,6 +234,7 @@ pub(crate) fn allocate(size: usize, align: usize, site: u64) -> *mut u8 {
         note(Step::Allocated, arena.ordinal.get());
         arena.ordinal.set(arena.ordinal.get() + 1);
         upcalls::get().memory_allocated(block as u64, size as u64);
+        allocation_stacks::note((*header).ordinal.into());
         block as *mut u8
     }
 }
@@ -395,6 +398,16 @@ pub(crate) fn find(address: u64) -> Option<Block> {
         size: header.size.get(),
         site: header.site,
     })
+}
+
+/// Notes the stacks of allocations from now on, for [`callers`].
+pub(crate) fn note_stacks() {
+    allocation_stacks::begin(arena().ordinal.get());
+}
+
+/// The return addresses on the stack when a block was allocated, 0 where there are none.
+pub(crate) fn callers(block: &Block) -> [u64; BLOCK_CALLERS] {
+    allocation_stacks::of(block.ordinal)
 }
 
 fn containing(address: u64) -> Option<&'static Header> {

@@ -36,6 +36,7 @@ fn describe(kind: ObjectKind, object: u64) -> ObjectInfo {
             offset: object - block.address,
             size: block.size,
             allocated_at: block.site,
+            allocated_by: arena::callers(&block),
             ..base
         };
     }

@@ -74,9 +74,14 @@ pub struct ObjectInfo {
     pub size: u64,
     /// The return address of the call that allocated the block.
     pub allocated_at: u64,
+    /// The return addresses on the stack of that call, innermost first, 0 for none.
+    pub allocated_by: [u64; BLOCK_CALLERS],
     /// The name that the program gave the object, padded with zeros.
     pub name: [u8; NAME_LEN],
 }
+
+/// The most return addresses on the stack of an allocation.
+pub const BLOCK_CALLERS: usize = 16;
 
 /// The size of an object's name, with a zero at its end.
 pub const NAME_LEN: usize = 32;

@@ -26,6 +26,14 @@ const KINDS: [ObjectKind; 11] = [
 ];
 
 impl Reader<'_> {
+    /// Where the user looks for the allocation of a block: the nearest call in the user's code.
+    fn allocation_site(&self, info: &ObjectInfo) -> Option<Site> {
+        let callers = info.allocated_by.into_iter().take_while(|&caller| caller != 0);
+        let mut all = std::iter::once(info.allocated_at).chain(callers);
+        let own = all.find(|&address| self.is_user_site(address));
+        self.symbols.site(own.unwrap_or(info.allocated_at))
+    }
+
     pub(super) fn objects(
         &mut self,
         objects: &[ObjectInfo],
@@ -47,7 +55,7 @@ impl Reader<'_> {
                     ordinal: info.number,
                     offset: info.offset,
                     size: info.size,
-                    site: self.symbols.site(info.allocated_at),
+                    site: self.allocation_site(info),
                 },
                 class::STACK => {
                     ObjectLocation::Stack { task: TaskId(info.number as u16), below: info.offset }

@@ -211,7 +211,7 @@ impl Source {
                             | "pointer_expression"
                             | "call_expression"
                             | "macro_invocation"
-                    );
+                    ) || self.is_called_in_tokens(node);
                     (!names_another).then_some(node)
                 }
                 _ => None,
@@ -224,6 +224,12 @@ impl Source {
             }
             node = node.parent()?;
         }
+    }
+
+    /// Whether an identifier among the arguments of a macro, which are tokens, is the name of a function.
+    fn is_called_in_tokens(&self, identifier: Node<'_>) -> bool {
+        let next = identifier.next_sibling();
+        next.is_some_and(|next| next.kind() == "token_tree" && self.text_of(next).starts_with('('))
     }
 }
 

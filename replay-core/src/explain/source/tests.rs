@@ -152,6 +152,15 @@ fn colours_are_parts_of_the_line_and_never_overlap() {
     assert_eq!(Source::of(b"some text\n", None).colours(1), []);
 }
 
+/// A block was called `load`, after the method that reads it.
+#[test]
+fn the_name_of_a_function_among_the_arguments_of_a_macro_is_no_variable() {
+    let text = "fn f() {\n    assert_eq!(counter(3).load(x), total);\n}\n";
+    let source = Source::of(text.as_bytes(), Some(Language::Rust));
+    let at = |piece: &str| source.accessed(2, column(&source, 2, piece), false);
+    assert_eq!((at("counter"), at("load"), at("total")), (None, None, Some("total".into())));
+}
+
 #[test]
 fn a_file_is_read_once_and_compared_with_the_programs_age() {
     let place = tempfile::tempdir().expect("a directory");
