@@ -503,7 +503,9 @@ fn releases(task: &Task, tid: i32) -> bool {
 pub(crate) fn pick_spinner(world: &World, enabled: impl Fn(&World, &Task) -> bool) -> Option<u16> {
     let next_operation = |task: TaskId| {
         let task = &world.tasks[task.index()];
-        enabled(world, task).then(|| (task.operation.get(), atoms::own_object(task)))
+        // A task may leave its loop and end, without another operation.
+        let is_open = task.life() == Lifecycle::Alive && enabled(world, task);
+        is_open.then(|| (task.operation.get(), atoms::own_object(task)))
     };
     let mut stalls = root().stalls.borrow();
     let tried = stalls.is_in_trial();
