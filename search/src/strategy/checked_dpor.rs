@@ -79,12 +79,13 @@ impl CheckingWalk {
 
     /// The decision, without preemptions beyond the bound.
     fn bounded(&mut self, view: &View<'_>, wanted: Decision) -> Decision {
-        let (Decision::Task(task), Some(running)) = (&wanted, view.running) else { return wanted };
+        let Decision::Task(task) = &wanted else { return wanted };
         if self.bound.is_none() || !view.preempts(*task) {
             return wanted;
         }
         if self.left == 0 || self.is_uniform && self.rng.below(self.rarity) != 0 {
-            return Decision::Task(running);
+            // An expiry preempts tasks that could run, even where the running task is blocked or has ended.
+            return Decision::Task(view.default_task());
         }
         self.left -= 1;
         wanted
@@ -324,6 +325,29 @@ impl Classes {
 mod tests {
     use super::*;
     use crate::simulation::{programs, runs};
+    use traces::{Operation, TaskId};
+
+    /// The walk chose the running task, which had ended, and the search could not continue.
+    #[test]
+    fn a_walk_without_preemptions_chooses_an_enabled_task_where_a_deadline_is_due() {
+        let view = View {
+            step: 118,
+            running: Some(TaskId(2)),
+            yielded: false,
+            site: 0,
+            enabled: &[TaskId(1), TaskId(3)],
+            operations: &[Operation::Sleep, Operation::Yield],
+            digest: 0,
+            expiries: &[TaskId(1)],
+            gave_way: false,
+            tasks: &[],
+        };
+        let mut walk = CheckingWalk::within(Some(0));
+        let decision = walk.bounded(&view, Decision::Task(TaskId(1)));
+        assert_eq!(decision, Decision::Task(TaskId(3)));
+        let decision = walk.bounded(&view, Decision::Task(TaskId(3)));
+        assert_eq!(decision, Decision::Task(TaskId(3)));
+    }
 
     /// A search from which some accesses are hidden.
     struct Blind {
