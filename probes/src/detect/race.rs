@@ -256,7 +256,8 @@ pub(crate) fn conflict(word: u64, earlier: &Slot, later: &Slot) {
     // it is written here and copied out on the manager's stack, before the call below returns.
     unsafe { *RACES.conflict.get() = Conflict { word, earlier: *earlier, later: *later } };
     let (mut callers, mut count) = ([0; CALLERS], 0);
-    if root().is_learning() && !root().callers.borrow().contains_key(&later.site) {
+    let is_noted = root().is_learning() && is_uncertain(earlier, later);
+    if is_noted && !root().callers.borrow().contains_key(&later.site) {
         count = backtrace::innermost(&mut callers);
     }
     RACES.callers.set((callers, count));
@@ -358,11 +359,8 @@ extern "C" fn report(_: u64) -> u64 {
     let root = root();
     root.learned.borrow().find(conflict.earlier.site, canonical(conflict.word));
     root.learned.borrow().find(conflict.later.site, canonical(conflict.word));
-    let is_plain = |slot: &Slot| slot.kind & (PROVEN | ATOMIC) == PROVEN;
     if !is_plain(&conflict.earlier) && !is_plain(&conflict.later) {
-        let is_proven = conflict.earlier.kind & conflict.later.kind & PROVEN != 0;
-        // Two atomic accesses are no race.
-        if !is_proven && root.is_learning() {
+        if root.is_learning() && is_uncertain(&conflict.earlier, &conflict.later) {
             note_conflict(&conflict);
         }
         return 0;
@@ -379,6 +377,16 @@ extern "C" fn report(_: u64) -> u64 {
         root.beside.borrow().push(found(&conflict));
     }
     0
+}
+
+/// Whether the access is known to be no atomic one.
+fn is_plain(slot: &Slot) -> bool {
+    slot.kind & (PROVEN | ATOMIC) == PROVEN
+}
+
+/// Whether two accesses may be a race, and may be atomic. (Two that are known to be atomic are no race.)
+fn is_uncertain(earlier: &Slot, later: &Slot) -> bool {
+    !is_plain(earlier) && !is_plain(later) && earlier.kind & later.kind & PROVEN == 0
 }
 
 /// Reports a conflict of the learning phase once, and once more when the callers of both sites are

@@ -43,6 +43,8 @@ impl Reader<'_> {
         let mut elsewhere = 0;
         let pointees = self.pointees(objects, tasks, memory);
         let mut stacks: HashMap<u64, Vec<LiveFrame>> = HashMap::new();
+        // Each field of a block is an object.
+        let mut allocations: HashMap<u64, Option<Site>> = HashMap::new();
         for info in objects {
             let kind = KINDS.get(info.kind as usize).copied().unwrap_or(ObjectKind::Memory);
             let place = match info.class {
@@ -55,7 +57,9 @@ impl Reader<'_> {
                     ordinal: info.number,
                     offset: info.offset,
                     size: info.size,
-                    site: self.allocation_site(info),
+                    site: *allocations
+                        .entry(info.number)
+                        .or_insert_with(|| self.allocation_site(info)),
                 },
                 class::STACK => {
                     ObjectLocation::Stack { task: TaskId(info.number as u16), below: info.offset }
