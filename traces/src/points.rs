@@ -52,6 +52,10 @@ impl ModuleAddress {
     /// [`ModuleAddress::module`] of an address on main's stack: the offset is the distance below
     /// main's frame.
     pub const MAIN_STACK: u16 = u16::MAX - 1;
+    /// [`ModuleAddress::module`] of a word in a block of the heap: see [`ModuleAddress::in_block`].
+    const BLOCK: u16 = u16::MAX - 3;
+    /// How many bits of the offset are the word's in its block.
+    const WORD_BITS: u32 = 20;
     /// Among learned words, no address: some task looks at data under a lock until another task
     /// changes it. All accesses are then monitored, so that such a loop is recognised.
     pub const LOCK_POLLS: ModuleAddress = ModuleAddress { module: u16::MAX - 2, offset: 0 };
@@ -66,6 +70,33 @@ impl ModuleAddress {
     /// Among learned words, no address: an execution of the learning phase was long. Most executions of
     /// the search then end after their first steps, if the search asks for that.
     pub const LONG: ModuleAddress = ModuleAddress { module: u16::MAX - 2, offset: 3 };
+    /// Among learned words: a word of a block of the heap, given by a hash of the block, of which
+    /// [`ModuleAddress::block_hash`] counts, and its number in the block. None if the block is too large.
+    #[must_use]
+    pub const fn in_block(block: u64, word: u64) -> Option<ModuleAddress> {
+        if word >> ModuleAddress::WORD_BITS != 0 {
+            return None;
+        }
+        let offset = ModuleAddress::block_hash(block) << ModuleAddress::WORD_BITS | word;
+        Some(ModuleAddress { module: ModuleAddress::BLOCK, offset })
+    }
+
+    /// The part of a block's hash that a learned word has.
+    #[must_use]
+    pub const fn block_hash(block: u64) -> u64 {
+        block & (u64::MAX >> ModuleAddress::WORD_BITS)
+    }
+
+    /// The block and the word of a [`ModuleAddress::in_block`].
+    #[must_use]
+    pub const fn as_in_block(self) -> Option<(u64, u64)> {
+        if self.module != ModuleAddress::BLOCK {
+            return None;
+        }
+        let word = self.offset & ((1 << ModuleAddress::WORD_BITS) - 1);
+        Some((self.offset >> ModuleAddress::WORD_BITS, word))
+    }
+
     /// Among learned words, no address: see [`ModuleAddress::split`].
     const SPLIT: u16 = u16::MAX - 16;
 
@@ -439,7 +470,22 @@ mod tests {
         ];
         let modules = [0, 1, 300, ModuleAddress::FIXED, ModuleAddress::MAIN_STACK];
         let addresses = modules.map(|module| ModuleAddress { module, offset: 8 });
-        let mut others = others.iter().chain(&addresses);
-        assert!(others.all(|one| one.as_split().is_none() && one.as_lock().is_none()));
+        let others = others.iter().chain(&addresses);
+        for other in others.chain(&ModuleAddress::in_block(77, 5)) {
+            assert_eq!((other.as_split(), other.as_lock()), (None, None));
+        }
+    }
+
+    #[test]
+    fn a_word_of_a_block_has_its_block_and_its_number() {
+        let word = ModuleAddress::in_block(u64::MAX - 6, 5).unwrap();
+        assert_eq!(word.as_in_block(), Some((ModuleAddress::block_hash(u64::MAX - 6), 5)));
+        assert_eq!(ModuleAddress::in_block(ModuleAddress::block_hash(u64::MAX - 6), 5), Some(word));
+        assert_ne!(ModuleAddress::in_block(u64::MAX - 7, 5), Some(word));
+        assert_eq!(ModuleAddress::in_block(1, 1 << 20), None);
+        for other in [ModuleAddress::split(77, 1), ModuleAddress::lock(77, 0), ModuleAddress::LONG]
+        {
+            assert_eq!(other.as_in_block(), None);
+        }
     }
 }

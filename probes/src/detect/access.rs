@@ -8,6 +8,7 @@
 
 use crate::detect::clocks;
 use crate::detect::delayed_stores;
+use crate::detect::heap_words;
 use crate::detect::learned_points;
 use crate::detect::order;
 use crate::detect::race;
@@ -310,6 +311,15 @@ pub(crate) fn fresh(address: u64, len: u64) {
     }
 }
 
+/// The heap has a new block with this memory, or one that grew.
+#[inline]
+pub(crate) fn allocated(address: u64, len: u64) {
+    if are_on() {
+        fresh(address, len);
+        heap_words::mark(&POINTS.shadow, address);
+    }
+}
+
 /// Memory was mapped or unmapped that has several addresses.
 pub(crate) fn views_changed() {
     if are_ready() {
@@ -357,14 +367,9 @@ pub(crate) fn is_point(access: &Access) -> bool {
     if POINTS.all.get() {
         return true;
     }
-    let mut at = access.address & !7;
-    while at < access.address + access.size {
-        if POINTS.shadow.word(at).is_some_and(|word| word.hot.get()) {
-            return learned_points::is_site(access.site);
-        }
-        at += 8;
-    }
-    false
+    let mut words = (access.address & !7..access.address + access.size).step_by(8);
+    let is_hot = |at| POINTS.shadow.word(at).is_some_and(|word| heap_words::is_hot(word, at));
+    learned_points::is_site(access.site) && words.any(is_hot)
 }
 
 /// Records the value of a plain access.
@@ -405,6 +410,7 @@ pub(crate) fn look(access: &Access) {
         | bit(access.proven && POINTS.certain.get(), PROVEN)
         | bit(race::is_meant(me, access.writes), MEANT)
         | bit(access.in_parts, IN_PARTS);
+    race::note_callers_of(&Slot { clock, task: me as u16, mask: 0xff, kind, site: access.site });
     let mut at = access.address & !7;
     let mut may_be_freed = false;
     while at < end {
@@ -420,19 +426,20 @@ pub(crate) fn look(access: &Access) {
         }
         // Every access to a synchronisation word counts, not only those that were seen unordered:
         // which of them can meet is for the search to determine.
-        if word.hot.get()
+        let is_hot = heap_words::is_hot(word, at);
+        if is_hot
             && (access.atomic || word.synchronises(&POINTS.clocks) & mask != 0)
             && !learned_points::is_site(access.site)
         {
             race::belongs(at, &slot);
         }
-        if word.hot.get() && access.writes && learned_points::is_watched(at) {
+        if is_hot && access.writes && learned_points::is_watched(at) {
             POINTS.condition_write.set((world().step.get(), access.site));
             if !learned_points::is_site(access.site) {
                 race::belongs(at, &slot);
             }
         }
-        meets_handler(at, &slot, word.hot.get());
+        meets_handler(at, &slot, is_hot);
         may_be_freed |= word.may_be_freed();
         at += 8;
     }

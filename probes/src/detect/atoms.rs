@@ -10,6 +10,7 @@
 //! allocate in different orders agree on the objects.
 
 use crate::detect::access::{self, Access, POINTS};
+use crate::detect::heap_words;
 use crate::detect::learned_points;
 use crate::detect::race;
 use crate::memory::shared_views;
@@ -42,7 +43,7 @@ fn is_hot(word: u64) -> bool {
     let shadow = &POINTS.shadow;
     access::are_on()
         && shadow.is_known(word)
-        && shadow.word(word).is_some_and(|word| word.hot.get())
+        && shadow.word(word).is_some_and(|cell| heap_words::is_hot(cell, word))
 }
 
 /// Whether accesses to the word may be scheduling points.

@@ -5,6 +5,7 @@
 //! tables of them. Code and data addresses are stored as module and offset, since modules may be at
 //! different addresses in other processes.
 
+use crate::detect::heap_words;
 use crate::detect::shadow::Shadow;
 use crate::detect::table::Table;
 use crate::memory::shared_views::canonical;
@@ -39,6 +40,8 @@ struct Known {
     brief: Cell<bool>,
     /// Whether an execution of the learning phase was long.
     long: Cell<bool>,
+    /// Whether there was no room for a learned word.
+    is_full: Cell<bool>,
 }
 // SAFETY: the controlled process has one kernel thread. The list of modules is written once, in
 // `map`, and otherwise only borrowed for reading.
@@ -57,6 +60,7 @@ static KNOWN: Known = Known {
     sampled: Cell::new(false),
     brief: Cell::new(false),
     long: Cell::new(false),
+    is_full: Cell::new(false),
 };
 
 impl Growing {
@@ -118,7 +122,7 @@ impl Growing {
     pub(crate) fn put_off(&mut self) {
         self.pairs.clear();
         for (site, word) in std::mem::take(&mut self.found) {
-            let (site, word) = (spot(site), spot(word));
+            let site = spot(site);
             if !self.sites.contains(&site) && self.unsettled_sites.insert(site) {
                 self.unsettled.sites.push(site);
             }
@@ -201,8 +205,8 @@ impl Growing {
 
     /// Whether the execution found conflicts that were not known.
     pub(crate) fn has_found(&self) -> bool {
-        let is_new = |&(site, word): &(u64, u64)| {
-            !self.sites.contains(&spot(site)) || !self.words.contains(&spot(word))
+        let is_new = |&(site, word): &(u64, ModuleAddress)| {
+            !self.sites.contains(&spot(site)) || !self.words.contains(&word)
         };
         self.found.iter().any(is_new)
     }
@@ -213,8 +217,8 @@ impl Growing {
     }
 
     /// Notes an access by a signal handler. On the manager's stack.
-    pub(crate) fn find_handled(&mut self, word: u64, signal: u8, writes: bool) {
-        let handled = Handled { word: spot(word), signal, writes };
+    pub(crate) fn find_handled(&mut self, word: ModuleAddress, signal: u8, writes: bool) {
+        let handled = Handled { word, signal, writes };
         if !self.handled_set.contains(&handled) {
             self.handled_found.push(handled);
         }
@@ -237,8 +241,8 @@ impl Growing {
         }
     }
 
-    /// Notes a conflict. On the manager's stack.
-    pub(crate) fn find(&mut self, site: u64, word: u64) {
+    /// Notes a conflict at a word ([`word_spot`]). On the manager's stack.
+    pub(crate) fn find(&mut self, site: u64, word: ModuleAddress) {
         if self.pairs.insert((site, word)) {
             self.found.push((site, word));
         }
@@ -252,12 +256,20 @@ pub(crate) fn map() -> bool {
     KNOWN.main.set(&raw const modules as u64 & !7);
     *KNOWN.modules.borrow_mut() = modules;
     let tables = [&KNOWN.handled, &KNOWN.watched, &KNOWN.splits, &KNOWN.locks];
-    KNOWN.sites.map(18) && tables.iter().zip([14, 14, 16, 14]).all(|(table, bits)| table.map(bits))
+    heap_words::map()
+        && KNOWN.sites.map(18)
+        && tables.iter().zip([14, 14, 16, 14]).all(|(table, bits)| table.map(bits))
 }
 
-pub(crate) fn ranges() -> [(u64, u64); 5] {
+pub(crate) fn ranges() -> impl Iterator<Item = (u64, u64)> {
     let tables = [&KNOWN.sites, &KNOWN.handled, &KNOWN.watched, &KNOWN.splits, &KNOWN.locks];
-    tables.map(Table::range)
+    tables.into_iter().map(Table::range).chain(heap_words::ranges())
+}
+
+/// A word of the program's memory in terms that are valid in every execution.
+pub(crate) fn word_spot(word: u64) -> ModuleAddress {
+    let word = canonical(word);
+    heap_words::spot(word).unwrap_or_else(|| spot(word))
 }
 
 /// An address in terms that are valid in every process.
@@ -309,6 +321,7 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
     for &site in &known.sites[sites..] {
         KNOWN.sites.insert(address(site), 1);
     }
+    let mut is_any_in_block = false;
     for &word in &known.words[words..] {
         if word == ModuleAddress::LOCK_POLLS {
             KNOWN.lock_polls.set(true);
@@ -324,14 +337,20 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
         } else if let Some((word, byte)) = word.as_lock() {
             KNOWN.locks.insert(word, KNOWN.locks.get(word).unwrap_or(0) | 1 << byte);
             KNOWN.have_locks.set(true);
+        } else if let Some((block, word)) = word.as_in_block() {
+            is_any_in_block = true;
+            KNOWN.is_full.set(KNOWN.is_full.get() | !heap_words::add(block, word));
         } else if let Some(word) = shadow.word(address(word)) {
-            word.hot.set(true);
+            word.set_hot();
         }
+    }
+    if is_any_in_block {
+        heap_words::mark_all(shadow);
     }
     for handled in &learned.handled[handled..] {
         let at = address(handled.word);
         if let Some(word) = shadow.word(at) {
-            word.hot.set(true);
+            word.set_hot();
         }
         let before = KNOWN.handled.get(at);
         let others = before.is_some_and(|before| before >> SIGNAL != u64::from(handled.signal));
@@ -384,6 +403,11 @@ pub(crate) fn is_brief() -> bool {
 /// Whether an execution of the learning phase was long ([`ModuleAddress::LONG`]).
 pub(crate) fn is_long() -> bool {
     KNOWN.long.get()
+}
+
+/// Whether there was no room for a learned word: it is no scheduling point.
+pub(crate) fn is_full() -> bool {
+    KNOWN.is_full.get()
 }
 
 /// What is stored for a word that signal handlers accessed: whether one wrote, whether the handlers of

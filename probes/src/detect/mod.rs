@@ -6,6 +6,7 @@ pub(crate) mod atoms;
 pub(crate) mod checkpoint;
 pub(crate) mod clocks;
 pub(crate) mod delayed_stores;
+pub(crate) mod heap_words;
 pub(crate) mod learned_points;
 pub(crate) mod order;
 pub(crate) mod race;

@@ -27,6 +27,8 @@ use traces::{FailureKind, Operation};
 #[derive(Clone, Copy)]
 struct Conflict {
     word: u64,
+    /// The word in terms that are valid in every execution.
+    spot: ModuleAddress,
     earlier: Slot,
     later: Slot,
 }
@@ -50,8 +52,9 @@ struct Races {
     /// those accesses.
     logged_sites: Cell<Option<(u64, u64)>>,
     log: RefCell<Vec<LoggedAccess>>,
-    /// The return addresses on the stack at the later access of the conflict, and how many there are.
-    callers: Cell<([u64; CALLERS], usize)>,
+    /// The site whose callers are handed to the manager; the return addresses on the stack there, and how
+    /// many there are.
+    callers: Cell<(u64, [u64; CALLERS], usize)>,
 }
 
 /// The most callers of a conflicting access that are noted.
@@ -71,7 +74,12 @@ struct LoggedAccess {
 unsafe impl Sync for Races {}
 const NO_ACCESS: Slot = Slot { clock: 0, task: 0, mask: 0, kind: 0, site: 0 };
 static RACES: Races = Races {
-    conflict: UnsafeCell::new(Conflict { word: 0, earlier: NO_ACCESS, later: NO_ACCESS }),
+    conflict: UnsafeCell::new(Conflict {
+        word: 0,
+        spot: ModuleAddress::LOCK_POLLS,
+        earlier: NO_ACCESS,
+        later: NO_ACCESS,
+    }),
     part: Cell::new(ModuleAddress::LOCK_POLLS),
     pairs: Table::new(),
     meant: [const { Cell::new((0, 0)) }; TASKS],
@@ -80,7 +88,7 @@ static RACES: Races = Races {
     benign_len: Cell::new((0, 0)),
     logged_sites: Cell::new(None),
     log: RefCell::new(Vec::new()),
-    callers: Cell::new(([0; CALLERS], 0)),
+    callers: Cell::new((0, [0; CALLERS], 0)),
 };
 
 /// The most memory ranges that a program may declare as benign.
@@ -247,24 +255,50 @@ pub(crate) fn ranges() -> [(u64, u64); 1] {
 /// `earlier` and `later` access the word unordered, and one of them writes.
 pub(crate) fn conflict(word: u64, earlier: &Slot, later: &Slot) {
     let meant = u64::from((earlier.kind | later.kind) & MEANT) << 56;
-    let pair = earlier.site.rotate_left(32) ^ later.site ^ word.rotate_left(7) ^ meant;
+    let spot = learned_points::word_spot(word);
+    let pair = earlier.site.rotate_left(32) ^ later.site ^ key(spot) ^ meant;
     if RACES.pairs.get(pair).is_some() {
         return;
     }
     RACES.pairs.insert(pair, 1);
     // SAFETY: the controlled process has one kernel thread, and no reference to the value exists:
     // it is written here and copied out on the manager's stack, before the call below returns.
-    unsafe { *RACES.conflict.get() = Conflict { word, earlier: *earlier, later: *later } };
-    let (mut callers, mut count) = ([0; CALLERS], 0);
-    let is_noted = root().is_learning() && is_uncertain(earlier, later);
-    if is_noted && !root().callers.borrow().contains_key(&later.site) {
-        count = backtrace::innermost(&mut callers);
+    unsafe { *RACES.conflict.get() = Conflict { word, spot, earlier: *earlier, later: *later } };
+    if root().is_learning() && is_uncertain(earlier, later) {
+        note_callers(later.site);
     }
-    RACES.callers.set((callers, count));
     if switch::on_manager(report, 0) != 0 {
-        let conflict = Conflict { word, earlier: *earlier, later: *later };
+        let conflict = Conflict { word, spot, earlier: *earlier, later: *later };
         outcome::end_here(End::Failed(Box::new(found(&conflict))));
     }
+}
+
+/// Notes the callers of a site that is known to conflict, in the learning phase, unless its accesses are known
+/// to be no atomic ones. In the conflict that made it known it was perhaps the earlier one, whose stack is
+/// gone.
+#[inline]
+pub(crate) fn note_callers_of(access: &Slot) {
+    if root().is_learning() && !is_plain(access) && learned_points::is_site(access.site) {
+        note_callers(access.site);
+    }
+}
+
+/// Notes the callers of the running task's access, once for each site.
+#[cold]
+fn note_callers(site: u64) {
+    if !root().callers.borrow().contains_key(&site) {
+        let mut callers = [0; CALLERS];
+        let count = backtrace::innermost(&mut callers);
+        RACES.callers.set((site, callers, count));
+        switch::on_manager(store_callers, 0);
+    }
+}
+
+/// On the manager's stack: stores the callers of a site.
+extern "C" fn store_callers(_: u64) -> u64 {
+    let (site, callers, count) = RACES.callers.get();
+    root().callers.borrow().insert(site, callers[..count].to_vec());
+    0
 }
 
 /// An access to a word with known conflicts, by an instruction without any.
@@ -272,13 +306,14 @@ pub(crate) fn belongs(word: u64, access: &Slot) {
     if crate::state::world::world().created.get() == 1 {
         return;
     }
-    let pair = access.site ^ word.rotate_left(7);
+    let spot = learned_points::word_spot(word);
+    let pair = access.site ^ key(spot);
     if RACES.pairs.get(pair).is_some() {
         return;
     }
     RACES.pairs.insert(pair, 1);
     // SAFETY: as in `conflict`.
-    unsafe { *RACES.conflict.get() = Conflict { word, earlier: *access, later: *access } };
+    unsafe { *RACES.conflict.get() = Conflict { word, spot, earlier: *access, later: *access } };
     switch::on_manager(note, 0);
 }
 
@@ -290,8 +325,9 @@ pub(crate) fn handled(word: u64, access: &Slot, signal: u8) {
         return;
     }
     RACES.pairs.insert(key, 1);
+    let spot = learned_points::spot(canonical(word));
     // SAFETY: as in `conflict`.
-    unsafe { *RACES.conflict.get() = Conflict { word, earlier: *access, later: *access } };
+    unsafe { *RACES.conflict.get() = Conflict { word, spot, earlier: *access, later: *access } };
     switch::on_manager(note_handled, signal.into());
 }
 
@@ -309,8 +345,13 @@ pub(crate) fn locks(word: u64, byte: u8) {
     note_part(ModuleAddress::lock(word, byte));
 }
 
+/// A word, or a part of one, as a key of [`Races::pairs`].
+fn key(spot: ModuleAddress) -> u64 {
+    mix(spot.offset ^ u64::from(spot.module))
+}
+
 fn note_part(part: ModuleAddress) {
-    let key = mix(part.offset ^ u64::from(part.module));
+    let key = key(part);
     if RACES.pairs.get(key).is_some() {
         return;
     }
@@ -330,7 +371,7 @@ extern "C" fn note_handled(signal: u64) -> u64 {
     // SAFETY: as in `conflict`.
     let conflict = unsafe { *RACES.conflict.get() };
     let writes = conflict.later.kind & WRITE != 0;
-    root().learned.borrow().find_handled(canonical(conflict.word), signal as u8, writes);
+    root().learned.borrow().find_handled(conflict.spot, signal as u8, writes);
     0
 }
 
@@ -338,7 +379,7 @@ extern "C" fn note_handled(signal: u64) -> u64 {
 extern "C" fn note(_: u64) -> u64 {
     // SAFETY: as in `conflict`.
     let conflict = unsafe { *RACES.conflict.get() };
-    root().learned.borrow().find(conflict.later.site, canonical(conflict.word));
+    root().learned.borrow().find(conflict.later.site, conflict.spot);
     0
 }
 
@@ -357,8 +398,8 @@ extern "C" fn report(_: u64) -> u64 {
         }
     }
     let root = root();
-    root.learned.borrow().find(conflict.earlier.site, canonical(conflict.word));
-    root.learned.borrow().find(conflict.later.site, canonical(conflict.word));
+    root.learned.borrow().find(conflict.earlier.site, conflict.spot);
+    root.learned.borrow().find(conflict.later.site, conflict.spot);
     if !is_plain(&conflict.earlier) && !is_plain(&conflict.later) {
         if root.is_learning() && is_uncertain(&conflict.earlier, &conflict.later) {
             note_conflict(&conflict);
@@ -390,15 +431,11 @@ fn is_uncertain(earlier: &Slot, later: &Slot) -> bool {
 }
 
 /// Reports a conflict of the learning phase once, and once more when the callers of both sites are
-/// known: those of the earlier access are, if it was the later one in another conflict.
+/// known ([`note_callers_of`]).
 fn note_conflict(conflict: &Conflict) {
     let root = root();
-    let (addresses, count) = RACES.callers.get();
-    let mut callers = root.callers.borrow();
-    if count > 0 {
-        callers.entry(conflict.later.site).or_insert_with(|| addresses[..count].to_vec());
-    }
     let (low, high) = sorted(conflict);
+    let callers = root.callers.borrow();
     let callers = [low, high].map(|site| callers.get(&site).cloned().unwrap_or_default());
     let all = callers.iter().all(|callers| !callers.is_empty());
     let before = root.conflicted.borrow().insert((low, high), all);

@@ -180,7 +180,7 @@ pub(crate) struct Word {
     /// The index of the last access, if all other entries happen before it; otherwise [`NOWHERE`].
     last: Cell<u8>,
     /// Whether accesses from certain sites are scheduling points.
-    pub(crate) hot: Cell<bool>,
+    hot: Cell<u8>,
     /// Which of the bytes an atomic read-modify-write accessed, in code whose atomicity is not
     /// known otherwise; and when.
     synchronises: Cell<u8>,
@@ -193,6 +193,11 @@ pub(crate) struct Word {
 const ORDERS: u8 = 1;
 /// [`Word::marks`]: the word may be in a freed block of the heap.
 const FREED: u8 = 2;
+
+/// [`Word::hot`]: they are, by the word's address.
+const HOT: u8 = 1;
+/// [`Word::hot`]: they are if the word's block is one with learned words.
+const HOT_IN_BLOCK: u8 = 2;
 
 /// [`Word::last`]: the entries are not all ordered before one.
 const NOWHERE: u8 = SLOTS as u8;
@@ -345,6 +350,29 @@ impl Word {
     pub(crate) fn synchronise(&self, mask: u8, clocks: &Clocks) {
         self.synchronises.set(self.synchronises(clocks) | mask);
         self.synchronised.set(clocks.stamp());
+    }
+
+    /// Whether accesses from certain sites may be scheduling points. If [`Word::is_hot`] does not hold, the
+    /// heap has to confirm it ([`crate::detect::heap_words::is_hot`]).
+    #[inline]
+    pub(crate) fn may_be_hot(&self) -> bool {
+        self.hot.get() != 0
+    }
+
+    /// Whether accesses from certain sites are scheduling points, whatever is at the word's address.
+    #[inline]
+    pub(crate) fn is_hot(&self) -> bool {
+        self.hot.get() & HOT != 0
+    }
+
+    /// From now on, accesses from certain sites are scheduling points.
+    pub(crate) fn set_hot(&self) {
+        self.hot.set(self.hot.get() | HOT);
+    }
+
+    /// From now on, accesses from certain sites are scheduling points if the heap confirms it.
+    pub(crate) fn mark_hot(&self) {
+        self.hot.set(self.hot.get() | HOT_IN_BLOCK);
     }
 
     /// Whether any of the marks is set.

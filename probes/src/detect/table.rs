@@ -43,6 +43,12 @@ impl Table {
         (self.base.get(), self.base.get() + ((size_of::<Entry>() as u64) << self.bits.get()))
     }
 
+    /// Whether there is no entry.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len.get() == 0
+    }
+
     /// Removes all entries.
     pub(crate) fn clear(&self) {
         self.len.set(0);

@@ -29,7 +29,7 @@ impl Upcalls for Runtime {
     }
 
     fn memory_allocated(&self, address: u64, size: u64) {
-        access::fresh(address, size);
+        access::allocated(address, size);
     }
 
     fn heap_called(&self, function: &'static str, site: u64) {

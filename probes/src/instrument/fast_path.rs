@@ -30,7 +30,7 @@ pub(crate) extern "C-unwind" fn heddle_access<const SIZE: u64, const WRITES: boo
     };
     let mask = mask::<SIZE>(address);
     // A cast pointer may be misaligned for its type. One branch is faster than three.
-    if word.hot.get() | word.is_marked() | (address & (SIZE - 1) != 0) {
+    if word.may_be_hot() | word.is_marked() | (address & (SIZE - 1) != 0) {
         return general::<SIZE, WRITES>(address, site);
     }
     let now = POINTS.now.get();
@@ -100,9 +100,9 @@ pub(crate) fn passes(address: u64, size: u64, writes: bool, site: u64) -> bool {
     let (now, end) = (POINTS.now.get(), address + size);
     let words = || (address & !7..end).step_by(8);
     // Nothing is stored for a scheduling point yet: other tasks may run first.
-    if !words()
-        .all(|at| POINTS.shadow.word(at).is_some_and(|word| !(word.hot.get() || word.is_marked())))
-    {
+    if !words().all(|at| {
+        POINTS.shadow.word(at).is_some_and(|word| !(word.may_be_hot() || word.is_marked()))
+    }) {
         return false;
     }
     let mut is_noted = true;

@@ -74,6 +74,9 @@ pub(crate) fn refresh() -> bool {
     }
     let root = root();
     let known = learned_points::refresh(&POINTS.shadow);
+    if learned_points::is_full() {
+        note_gap(InstrumentationGap::Crowded);
+    }
     // An exhaustive search must see what it reaches on paths that the learning phase did not take;
     // a random walk favours speed.
     let thorough =

@@ -7,7 +7,7 @@
 
 use crate::detect::access::{POINTS, is_in_company, note_gap};
 use crate::detect::race;
-use crate::detect::shadow::{ATOMIC, Slot, USED, WRITE};
+use crate::detect::shadow::{ATOMIC, Slot, USED, WRITE, Word};
 use crate::memory::arena;
 use crate::schedule::scheduler::choose_data;
 use crate::state::root::root;
@@ -41,7 +41,7 @@ fn learn(class: usize, site: u64) {
 
 /// Whether blocks of a size class may come back.
 pub(crate) fn may_come_back(class: usize) -> bool {
-    is_in_company() && POINTS.shadow.word(word(class)).is_some_and(|word| word.hot.get())
+    is_in_company() && POINTS.shadow.word(word(class)).is_some_and(Word::is_hot)
 }
 
 /// Whether a block comes back, where so many did before in this execution.

@@ -414,13 +414,50 @@ fn containing(address: u64) -> Option<&'static Header> {
     block_index::containing(address, next())
 }
 
-/// Numbers that identify the block that contains an address, and the offset in it, independent of
-/// what other tasks allocated before.
-pub(crate) fn name(address: u64) -> Option<([u64; 2], u64)> {
-    let header = containing(address)?;
-    let offset = address - &raw const *header as u64;
-    Some(([u64::from(header.maker), header.site], offset))
+/// What identifies a block, independent of what other tasks allocated before, and where it is.
+pub(crate) struct BlockIdentity {
+    /// The task that allocated it.
+    pub(crate) task: u64,
+    /// How many allocations of the task, of its kind, were before it, modulo 2^20.
+    pub(crate) count: u64,
+    /// The code location of the allocation.
+    pub(crate) site: u64,
+    /// The address from which offsets in the block are counted.
+    pub(crate) origin: u64,
+    /// The end of the block.
+    pub(crate) end: u64,
+    /// Whether it was allocated after main began.
+    pub(crate) is_from_main: bool,
 }
+
+impl BlockIdentity {
+    fn of(header: &Header) -> BlockIdentity {
+        let start = &raw const *header as u64;
+        // The header's distance to an aligned pointer depends on its address.
+        let origin = start + u64::from(header.distance) - HEADER as u64;
+        BlockIdentity {
+            task: (header.maker >> COUNT_BITS).into(),
+            count: (header.maker & ((1 << COUNT_BITS) - 1)).into(),
+            site: header.site,
+            origin,
+            end: start + header.extent,
+            is_from_main: u64::from(header.ordinal) >= before_main(),
+        }
+    }
+}
+
+/// The identity of the block that contains an address.
+pub(crate) fn identity_of(address: u64) -> Option<BlockIdentity> {
+    containing(address).map(BlockIdentity::of)
+}
+
+/// The identities of all blocks.
+pub(crate) fn identities() -> impl Iterator<Item = BlockIdentity> {
+    headers().map(BlockIdentity::of)
+}
+
+/// How many bits of [`Header::maker`] count a task's allocations.
+const COUNT_BITS: u32 = 20;
 
 /// The task that allocates, in the upper bits, and the number of this allocation among those of the
 /// task. Allocations are counted separately for a few groups of sites, because what a library
@@ -432,5 +469,5 @@ fn maker(site: u64) -> u32 {
     let slot = (site.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61) as usize;
     now[slot] = now[slot].wrapping_add(1);
     counts.set(now);
-    u32::from(world.current.get()) << 20 | now[slot] & 0xf_ffff
+    u32::from(world.current.get()) << COUNT_BITS | now[slot] & ((1 << COUNT_BITS) - 1)
 }

@@ -5,6 +5,7 @@ use crate::detect::access::{
 };
 use crate::detect::atoms;
 use crate::detect::delayed_stores;
+use crate::detect::heap_words;
 use crate::detect::learned_points;
 use crate::schedule::busy_loops::no_step;
 use crate::schedule::scheduler::{point, point_if, read_step};
@@ -188,7 +189,8 @@ fn arrive_at(access: &Access, operation: Operation, gate: Gate) {
 /// is recorded as an access to that.
 fn first_hot(access: &Access) -> u64 {
     let is_hot = |at: &u64| {
-        POINTS.shadow.is_known(*at) && POINTS.shadow.word(*at).is_some_and(|word| word.hot.get())
+        POINTS.shadow.is_known(*at)
+            && POINTS.shadow.word(*at).is_some_and(|word| heap_words::is_hot(word, *at))
     };
     let mut words = (access.address & !7..access.address + access.size).step_by(8);
     words.find(is_hot).unwrap_or(access.address).max(access.address)

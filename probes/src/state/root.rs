@@ -53,12 +53,12 @@ pub(crate) struct Growing {
     pub(crate) unsettled_sites: BTreeSet<ModuleAddress>,
     pub(crate) unsettled_words: BTreeSet<ModuleAddress>,
     /// The conflicts of the current execution: address behind the instruction, word.
-    pub(crate) found: Vec<(u64, u64)>,
+    pub(crate) found: Vec<(u64, ModuleAddress)>,
     /// Sets of what is in `known` and in `found`, for lookups: tasks that work on one array
     /// conflict on each word of it.
     pub(crate) sites: BTreeSet<ModuleAddress>,
     pub(crate) words: BTreeSet<ModuleAddress>,
-    pub(crate) pairs: BTreeSet<(u64, u64)>,
+    pub(crate) pairs: BTreeSet<(u64, ModuleAddress)>,
     /// Whether a task in the current execution read data under a lock until another task changed
     /// it.
     pub(crate) lock_polls: bool,

@@ -140,8 +140,9 @@ pub(crate) fn of(address: u64) -> u64 {
     let address = shared_views::canonical(address);
     let number =
         |kind: u64, of: [u64; 2], offset: u64| mix(mix(mix(kind ^ of[0] << 2) ^ of[1]) ^ offset);
-    if let Some(([maker, site], offset)) = arena::name(address) {
-        return number(1, [maker, of_code(site)], offset);
+    if let Some(block) = arena::identity_of(address) {
+        let maker = block.task << 20 | block.count;
+        return number(1, [maker, of_code(block.site)], address.wrapping_sub(block.origin));
     }
     let world = world();
     let holds = |number: &u16| {

@@ -11,6 +11,7 @@
 
 use crate::detect::access::{self, Access, POINTS, is_in_company, settle_write};
 use crate::detect::learned_points::{is_handled, is_in_libc, is_site};
+use crate::detect::shadow::Word;
 use crate::fiber::backtrace;
 use crate::instrument::binary::library_states::{
     HEAP_NAME, Hidden, LIBRARY_STATES, STREAM_NAME, STREAMS_NAME, number,
@@ -58,7 +59,7 @@ fn is_same(one: u64, other: u64) -> bool {
 /// that uses some.
 #[inline]
 pub(super) fn is_unused() -> bool {
-    let is_hot = || POINTS.shadow.word(moment()).is_some_and(|word| word.hot.get());
+    let is_hot = || POINTS.shadow.word(moment()).is_some_and(Word::is_hot);
     world().task().handler.get().0 == 0 && !is_hot()
 }
 

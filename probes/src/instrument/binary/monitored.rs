@@ -1,6 +1,7 @@
 //! Accesses of instrumented code as steps and as order.
 
 use crate::detect::access::{Access, POINTS, done, is_point, look, me, new_stretch};
+use crate::detect::heap_words;
 use crate::schedule::access_points::{arrive, visit};
 use crate::schedule::busy_loops::no_step;
 use traces::Operation;
@@ -48,7 +49,7 @@ pub(super) fn synchronise(address: u64, size: u64, reads: bool, writes: bool, at
     if atomic {
         cell.synchronise(mask, &POINTS.clocks);
     }
-    if cell.synchronises(&POINTS.clocks) & mask == 0 && !cell.hot.get() {
+    if cell.synchronises(&POINTS.clocks) & mask == 0 && !heap_words::is_hot(cell, address & !7) {
         return;
     }
     if reads {

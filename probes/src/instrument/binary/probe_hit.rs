@@ -180,7 +180,7 @@ fn goes_unnoticed(operand: &Operand, (address, size): (u64, u64), site: u64) -> 
     }
     let words = || (address & !7..end).step_by(8);
     let is_quiet = |word: &Word| {
-        !word.hot.get() && !word.may_be_freed() && word.synchronises(&POINTS.clocks) == 0
+        !word.may_be_hot() && !word.may_be_freed() && word.synchronises(&POINTS.clocks) == 0
     };
     // Nothing is stored for a scheduling point yet: other tasks may run first.
     if !words().all(|at| POINTS.shadow.word(at).is_some_and(is_quiet)) {
