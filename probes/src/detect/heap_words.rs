@@ -41,7 +41,7 @@ pub(super) fn ranges() -> [(u64, u64); 2] {
 
 /// The hash of a block, the same in all executions in which its task made the same allocations before.
 fn hash(block: &BlockIdentity) -> u64 {
-    mix(mix(block.task << 8 | block.count % COUNTS) ^ identity::of_code(block.site))
+    mix(mix((block.task << 8) | (block.count % COUNTS)) ^ identity::of_code(block.site))
 }
 
 /// The word at this address of a block that was allocated after main began. None for other memory.

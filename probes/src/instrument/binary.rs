@@ -48,6 +48,8 @@ pub(crate) mod probe_hit;
 mod rust_library;
 mod scan;
 mod site;
+mod snooze;
+mod snooze_sites;
 mod sockets;
 mod spin_reads;
 mod strings;
@@ -77,6 +79,7 @@ use crate::instrument::binary::lock_sites::{Exchange, LockPart};
 use crate::instrument::binary::module::Module;
 use crate::instrument::binary::operand::{Measure, NONE, Operand, Search, Target};
 use crate::instrument::binary::private_list::PrivateList;
+use crate::instrument::binary::rust_library::LibraryPart;
 use crate::instrument::binary::stub::heddle_probe_stub;
 use crate::instrument::binary::trampoline::Moved;
 use crate::sys::raw;
@@ -120,8 +123,8 @@ struct Probe {
     /// Whether it is the site of a predicate, and whether its accesses are also observed.
     predicate: bool,
     observes: bool,
-    /// How it takes part in a lock of Rust's standard library.
-    lock: LockPart,
+    /// How it takes part in Rust's standard library.
+    library: LibraryPart,
     /// Which exchange of a word of four bytes it is.
     exchange: Exchange,
     /// Whether its instruction is known to have conflicted.
@@ -132,7 +135,8 @@ struct Probe {
 impl Probe {
     /// Whether the runtime needs it in each execution, whatever was learned.
     fn is_always_needed(&self) -> bool {
-        self.predicate || matches!(self.lock, LockPart::Wait | LockPart::Call)
+        self.predicate
+            || !matches!(self.library, LibraryPart::None | LibraryPart::Lock(LockPart::Exchange))
     }
 
     /// Whether its accesses count when a task is suspected of waiting. In a search that monitors
@@ -346,10 +350,10 @@ pub(crate) fn prepare(observes: bool) -> bool {
             }),
             breakpoint: Cell::new(false),
             predicate: site.predicate,
-            lock: site.lock,
+            library: site.library,
             exchange: site.exchange,
             observes: count > 0
-                || site.lock != LockPart::None
+                || site.library != LibraryPart::None
                 || site.unknown_call != 0
                 || site.target != Target::Fixed
                 || site.lasting.is_some(),

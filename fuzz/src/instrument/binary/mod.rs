@@ -32,6 +32,8 @@ mod rust_library;
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/site.rs"]
 mod site;
+#[path = "../../../../probes/src/instrument/binary/snooze_sites.rs"]
+mod snooze_sites;
 #[path = "../../../../probes/src/instrument/binary/vector_operand.rs"]
 mod vector_operand;
 

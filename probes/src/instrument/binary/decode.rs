@@ -11,8 +11,9 @@ use crate::instrument::binary::calls::Calls;
 use crate::instrument::binary::catalogue::Catalogue;
 use crate::instrument::binary::image::{Image, Instrumentation, Lands, Listed};
 use crate::instrument::binary::lock_sites::{self, LockPart};
-use crate::instrument::binary::rust_library::{self, Known};
+use crate::instrument::binary::rust_library::{self, Known, LibraryPart};
 use crate::instrument::binary::site::{self, Site};
+use crate::instrument::binary::snooze_sites;
 use iced_x86::{
     Code as Instructions, Decoder, DecoderOptions, FlowControl, Instruction,
     InstructionInfoFactory, Mnemonic, Register,
@@ -120,12 +121,12 @@ pub(super) fn program(
 
 impl Code {
     /// Adds a function that waits for a mutex, and whose accesses are at `sites`.
-    fn add_lock(&mut self, image: &Image, start: u64, sites: Vec<Site>) {
+    fn add_entry(&mut self, image: &Image, (start, part): (u64, LibraryPart), sites: Vec<Site>) {
         let bytes = image.bytes(start).unwrap_or_default();
         let entry = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE).decode();
         // The runtime returns to the caller, as from a jump.
-        let lock = Site { jumps: true, lock: LockPart::Wait, ..Site::of(&entry) };
-        self.sites.push(lock);
+        let entry = Site { jumps: true, library: part, ..Site::of(&entry) };
+        self.sites.push(entry);
         self.sites.extend(sites.into_iter().filter(|site| site.address != start));
     }
 
@@ -180,8 +181,11 @@ fn module(
                 .get(wanted.partition_point(|&behind| behind <= start))
                 .is_some_and(|&at| at <= end)
         };
-        let locks = known.get(&start) == Some(&Known::LocksMutex);
-        if !locks && !wanted.is_none_or(within) {
+        let is_always_needed = matches!(
+            known.get(&start),
+            Some(Known::LocksMutex | Known::Snoozes { .. } | Known::OfChannel)
+        );
+        if !is_always_needed && !wanted.is_none_or(within) {
             // The function was decoded when its sites were learned.
             code.covered += end - start;
             continue;
@@ -204,8 +208,13 @@ fn module(
         thread_pointer |= decoded.thread_pointer;
         match known.get(&start) {
             Some(Known::Unobserved) => {}
-            Some(Known::LocksMutex) => code.add_lock(image, start, decoded.sites),
-            Some(Known::IsVoid | Known::Exchanges) | None => {
+            Some(Known::LocksMutex) => {
+                code.add_entry(image, (start, LibraryPart::Lock(LockPart::Wait)), decoded.sites);
+            }
+            Some(&Known::Snoozes { yields }) => {
+                code.add_entry(image, (start, LibraryPart::Snooze { yields }), decoded.sites);
+            }
+            Some(Known::IsVoid | Known::Exchanges | Known::OfChannel) | None => {
                 code.sites.extend(decoded.sites);
                 code.spins.extend(decoded.spins);
             }
@@ -385,7 +394,12 @@ fn function(
         let waits = |one: &Instruction| is_call(one, Known::LocksMutex);
         let exchanges = |one: &Instruction| is_call(one, Known::Exchanges);
         for (address, part) in lock_sites::find(&instructions, waits, exchanges) {
-            set_lock(&mut sites, &instructions, address, part);
+            set_part(&mut sites, &instructions, address, LibraryPart::Lock(part));
+        }
+        if known.get(&start) == Some(&Known::OfChannel) {
+            for (address, counters) in snooze_sites::find(&instructions) {
+                set_part(&mut sites, &instructions, address, LibraryPart::Counts(counters));
+            }
         }
         Decoded { sites, spins, branches, jumps, thread_pointer, labels }
     })
@@ -402,13 +416,13 @@ fn called(image: &Image, instruction: &Instruction) -> Option<u64> {
     }
 }
 
-/// Marks an instruction as part of a lock.
-fn set_lock(sites: &mut Vec<Site>, function: &[Instruction], address: u64, part: LockPart) {
+/// Marks an instruction as a part of the library.
+fn set_part(sites: &mut Vec<Site>, function: &[Instruction], address: u64, part: LibraryPart) {
     match sites.binary_search_by_key(&address, |site| site.address) {
-        Ok(at) => sites[at].lock = part,
+        Ok(at) => sites[at].library = part,
         Err(at) => {
             if let Ok(one) = function.binary_search_by_key(&address, Instruction::ip) {
-                sites.insert(at, Site { lock: part, ..Site::of(&function[one]) });
+                sites.insert(at, Site { library: part, ..Site::of(&function[one]) });
             }
         }
     }

@@ -17,11 +17,8 @@ use iced_x86::{ConditionCode, FlowControl, Instruction, Mnemonic, OpKind, Regist
 const MOST_FOLLOWED: usize = 16;
 
 /// How an instruction takes part in a lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockPart {
-    /// Not at all.
-    #[default]
-    None,
     /// The entry of the function that waits for a mutex, which the runtime takes in its place.
     Wait,
     /// The compare-and-swap of a lock.

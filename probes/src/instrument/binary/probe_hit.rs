@@ -16,6 +16,8 @@ use crate::instrument::binary::operand::{
     LOWEST, Measure, NONE, Operand, Parts, Search, Target, When,
 };
 use crate::instrument::binary::parts;
+use crate::instrument::binary::rust_library::LibraryPart;
+use crate::instrument::binary::snooze;
 use crate::instrument::binary::spin_reads;
 use crate::instrument::binary::stub::{
     BELOW, Registers, heddle_probe_back, heddle_probe_stub, heddle_return,
@@ -267,7 +269,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     // The copy is on the task's stack while it is parked, where nothing may differ between two
     // iterations of a loop (`crate::schedule::stall`).
     let probe = Probe { counts: hot_probes::Counts::default(), ..probe.clone() };
-    if let Some(done) = lock(&probe, registers) {
+    if let Some(done) = library(&probe, registers) {
         return done;
     }
     if probe.unknown_call != 0 && probe.has_unknown_effects(registers) {
@@ -344,23 +346,31 @@ fn change_files<'a>(
     });
 }
 
-/// What is done here at an instruction of a lock of Rust's standard library: where the program continues.
-fn lock(probe: &Probe, registers: &mut Registers) -> Option<u64> {
-    if probe.lock == LockPart::None && probe.exchange == Exchange::None {
+/// What is done here at an instruction of Rust's standard library: where the program continues.
+fn library(probe: &Probe, registers: &mut Registers) -> Option<u64> {
+    if probe.library == LibraryPart::None && probe.exchange == Exchange::None {
         return None;
     }
     let task = world().task();
     task.probed.set(&raw const *registers as u64);
     let general = &registers.general;
-    match probe.lock {
-        LockPart::Wait => {
+    match probe.library {
+        LibraryPart::Lock(LockPart::Wait) => {
             word_locks::wait(probe.behind, general);
             return Some(continue_behind(probe, registers, bulk::Done::Call));
         }
-        LockPart::Call => word_locks::calls(probe.behind, general),
-        LockPart::None | LockPart::Exchange => {
+        LibraryPart::Lock(LockPart::Call) => word_locks::calls(probe.behind, general),
+        LibraryPart::Snooze { yields } => {
+            if !snooze::waits(probe.behind, general, yields) {
+                task.probed.set(0);
+                return None;
+            }
+            return Some(continue_behind(probe, registers, bulk::Done::Call));
+        }
+        LibraryPart::Counts(counters) => snooze::compares(counters, &mut registers.general),
+        LibraryPart::None | LibraryPart::Lock(LockPart::Exchange) => {
             let word = (address(&probe.operands[0], general), probe.behind);
-            let kind = (probe.exchange, probe.lock);
+            let kind = (probe.exchange, probe.library);
             if !word_locks::exchanges(kind, word, general, probe.counts()) {
                 return None;
             }

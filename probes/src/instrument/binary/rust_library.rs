@@ -5,7 +5,26 @@
 //! only makes its search longer.
 
 use crate::instrument::binary::image::Image;
+use crate::instrument::binary::lock_sites::LockPart;
+use crate::instrument::binary::snooze_sites::Counters;
 use std::collections::HashMap;
+
+/// How an instruction takes part in what the runtime makes of the library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum LibraryPart {
+    /// Not at all.
+    #[default]
+    None,
+    /// In a lock.
+    Lock(LockPart),
+    /// It is the entry of a function by which a channel waits for a moment, which the runtime takes in its place.
+    Snooze {
+        /// Whether the function lets other threads run after some time.
+        yields: bool,
+    },
+    /// It is a comparison where a channel counts in these registers how often it has waited.
+    Counts(Counters),
+}
 
 /// How a function is explored, if not like all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +37,13 @@ pub(super) enum Known {
     Exchanges,
     /// It returns nothing, which its instructions do not say.
     IsVoid,
+    /// It waits for a moment, and counts how often: the runtime does that in its place.
+    Snoozes {
+        /// Whether it lets other threads run after some time.
+        yields: bool,
+    },
+    /// It is a function of a channel, which may wait for a moment, too.
+    OfChannel,
 }
 
 /// The functions, by what their symbols contain in both manglings.
@@ -28,7 +54,10 @@ pub(super) enum Known {
 ///
 /// `lock_contended` reads the mutex a hundred times before it sleeps. How often it read, and whether it sleeps
 /// before it takes the mutex, is nothing that a program can see.
-const FUNCTIONS: [([&str; 2], Known); 7] = [
+///
+/// `spin_heavy` and `spin_light` pause the longer, the more often they were called, and the former lets other
+/// threads run in the end: how often that was is nothing that a program can see either.
+const FUNCTIONS: [([&str; 2], Known); 10] = [
     (["3std3sys", "14stack_overflow"], Known::Unobserved),
     (["3std3sys12thread_local", "5guard3key6enable"], Known::Unobserved),
     (["3std3sys4sync5mutex5futex", "5Mutex14lock_contended"], Known::LocksMutex),
@@ -36,7 +65,13 @@ const FUNCTIONS: [([&str; 2], Known); 7] = [
     (["4core4sync6atomic", "AtomicU32$GT$16compare_exchange"], Known::Exchanges),
     (["3std3sys4sync6rwlock5futex", "6RwLock14read_contended"], Known::IsVoid),
     (["3std3sys4sync6rwlock5futex", "6RwLock15write_contended"], Known::IsVoid),
+    ([CHANNELS, "7Backoff10spin_heavy"], Known::Snoozes { yields: true }),
+    ([CHANNELS, "7Backoff10spin_light"], Known::Snoozes { yields: false }),
+    ([CHANNELS, ""], Known::OfChannel),
 ];
+
+/// The module of the channels.
+const CHANNELS: &str = "3std4sync4mpmc";
 
 /// The functions of a module that are not explored like all others, by their addresses.
 pub(super) fn functions(image: &Image) -> HashMap<u64, Known> {
@@ -44,9 +79,10 @@ pub(super) fn functions(image: &Image) -> HashMap<u64, Known> {
 }
 
 fn of(symbol: &[u8]) -> Option<Known> {
-    let contains = |part: &str| symbol.windows(part.len()).any(|at| at == part.as_bytes());
+    let contains =
+        |part: &str| part.is_empty() || symbol.windows(part.len()).any(|at| at == part.as_bytes());
     // Most symbols of a program are not the library's.
-    if !contains("3std3sys") && !contains("4core4sync6atomic") {
+    if !["3std3sys", "4core4sync6atomic", CHANNELS].iter().any(|part| contains(part)) {
         return None;
     }
     let is = |parts: &[&str; 2]| parts.iter().all(|part| contains(part));

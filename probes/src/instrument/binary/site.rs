@@ -4,8 +4,9 @@ use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::calls::Calls;
 use crate::instrument::binary::catalogue::Lasting;
 use crate::instrument::binary::image::Image;
-use crate::instrument::binary::lock_sites::{Exchange, LockPart};
+use crate::instrument::binary::lock_sites::Exchange;
 use crate::instrument::binary::operand::{Measure, NONE, Operand, Parts, Search, Target, When};
+use crate::instrument::binary::rust_library::LibraryPart;
 use crate::instrument::binary::vector_operand::{self, displacement, general};
 use iced_x86::{
     Code as Instructions, Decoder, DecoderOptions, FlowControl, Instruction,
@@ -43,7 +44,7 @@ pub(super) struct Site {
     /// Whether it is the site of a predicate.
     pub(super) predicate: bool,
     /// How it takes part in a lock of Rust's standard library.
-    pub(super) lock: LockPart,
+    pub(super) library: LibraryPart,
     /// Which exchange of a word of four bytes it is.
     pub(super) exchange: Exchange,
 }
@@ -66,7 +67,7 @@ impl Site {
             string: false,
             stack: false,
             predicate: false,
-            lock: LockPart::None,
+            library: LibraryPart::None,
             exchange: Exchange::None,
         }
     }

@@ -14,6 +14,7 @@ use crate::detect::access::{Access, expect_point, is_in_company, is_point, look}
 use crate::detect::{atoms, learned_points};
 use crate::instrument::binary::lock_sites::{Exchange, LockPart};
 use crate::instrument::binary::monitored;
+use crate::instrument::binary::rust_library::LibraryPart;
 use crate::schedule::access_points::arrive_to_write;
 use crate::state::locks::holders;
 use crate::state::locks::word::{FREE, HELD, is_free, word};
@@ -33,7 +34,7 @@ const SIZE: u64 = 4;
 /// The running task is about to execute an exchange. Whether that was handled here: as a step on a mutex, or as
 /// part of one. `counts`: whether the access counts for the detection of waiting.
 pub(super) fn exchanges(
-    (exchange, part): (Exchange, LockPart),
+    (exchange, part): (Exchange, LibraryPart),
     (mutex, site): (u64, u64),
     general: &[u64; 16],
     counts: bool,
@@ -48,7 +49,7 @@ pub(super) fn exchanges(
     let low = |register: u8| general[usize::from(register)] as u32;
     let operation = match exchange {
         Exchange::IfEqual(new) if low(RAX as u8) == FREE && low(new) == HELD => match part {
-            LockPart::Exchange => Operation::Lock,
+            LibraryPart::Lock(LockPart::Exchange) => Operation::Lock,
             _ => Operation::TryLock,
         },
         Exchange::Always(new) if low(new) == FREE && !is_free(mutex) => Operation::Unlock,
