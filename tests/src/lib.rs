@@ -19,5 +19,6 @@ pub mod rpc;
 pub mod rsp;
 pub mod runner;
 pub mod style;
+pub mod suites;
 pub mod targets;
 pub mod terminal;

@@ -12,12 +12,10 @@ use crate::detect::heap_words;
 use crate::detect::learned_points;
 use crate::detect::order;
 use crate::detect::race;
-use crate::detect::shadow;
 
 use crate::detect::clocks::Clocks;
-use crate::detect::shadow::{
-    ATOMIC, Head, IN_PARTS, MEANT, PROVEN, Shadow, Slot, USED, Viewer, WRITE,
-};
+use crate::detect::shadow::{Shadow, Viewer};
+use crate::detect::slot::{ATOMIC, Head, IN_PARTS, MEANT, PROVEN, Slot, USED, WRITE, bytes_within};
 use crate::detect::waiting::{PATIENCE, Waiting};
 use crate::memory::arena;
 use crate::state::world::world;
@@ -417,7 +415,7 @@ pub(crate) fn look(access: &Access) {
         let Some(word) = POINTS.shadow.word(at) else {
             return note_gap(InstrumentationGap::Crowded);
         };
-        let mask = shadow::bytes_within(at, access.address, end);
+        let mask = bytes_within(at, access.address, end);
         let slot = Slot { clock, task: me as u16, mask, kind, site: access.site };
         word.note(&slot, viewer, |earlier| race::conflict(at, earlier, &slot));
         // A plain write ends the release sequence at its bytes.

@@ -2,7 +2,8 @@
 //! like the program's memory.
 
 use crate::detect::access::{Monitoring, POINTS};
-use crate::detect::shadow::{Head, Viewer};
+use crate::detect::shadow::Viewer;
+use crate::detect::slot::Head;
 use crate::detect::waiting::WAITED_FOR;
 use crate::detect::{clocks, race};
 use crate::memory::snapshot::images;

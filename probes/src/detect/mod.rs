@@ -11,5 +11,6 @@ pub(crate) mod learned_points;
 pub(crate) mod order;
 pub(crate) mod race;
 pub(crate) mod shadow;
+pub(crate) mod slot;
 pub(crate) mod table;
 pub(crate) mod waiting;

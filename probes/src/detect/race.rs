@@ -6,7 +6,7 @@
 use crate::detect::access::{Access, peek};
 use crate::detect::clocks::TASKS;
 use crate::detect::learned_points;
-use crate::detect::shadow::{ATOMIC, IN_PARTS, MEANT, PROVEN, Slot, WRITE};
+use crate::detect::slot::{ATOMIC, IN_PARTS, MEANT, PROVEN, Slot, WRITE};
 use crate::detect::table::Table;
 use crate::fiber::backtrace;
 use crate::fiber::switch;

@@ -1,7 +1,7 @@
 //! The fast path of plain accesses by compiler-instrumented code, where most accesses end.
 
 use crate::detect::access::{Access, Monitoring, POINTS};
-use crate::detect::shadow::bytes_within;
+use crate::detect::slot::bytes_within;
 use crate::schedule::access_points::visit;
 use crate::sys::interpose::{PROGRAM_CALL, store_program_call};
 

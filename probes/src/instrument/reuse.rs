@@ -7,7 +7,8 @@
 
 use crate::detect::access::{POINTS, is_in_company, note_gap};
 use crate::detect::race;
-use crate::detect::shadow::{ATOMIC, Slot, USED, WRITE, Word};
+use crate::detect::shadow::Word;
+use crate::detect::slot::{ATOMIC, Slot, USED, WRITE};
 use crate::memory::arena;
 use crate::schedule::scheduler::choose_data;
 use crate::state::root::root;

@@ -10,6 +10,7 @@ mod detect {
     pub(crate) mod clocks;
     pub(crate) mod order;
     pub(crate) mod shadow;
+    pub(crate) mod slot;
     pub(crate) mod table;
 }
 mod model;
@@ -33,7 +34,8 @@ mod sys {
 
 use detect::clocks::Clocks;
 use detect::order;
-use detect::shadow::{self, Head, PROVEN, Shadow, Slot, USED};
+use detect::shadow::Shadow;
+use detect::slot::{ATOMIC, Head, PROVEN, Slot, USED};
 use model::{Act, Dice, Draw, Kind, Order};
 use std::collections::BTreeSet;
 use traces::Operation;
@@ -100,7 +102,7 @@ impl Detector {
     fn look(&self, event: usize, act: Act, quickly: bool) -> Vec<usize> {
         let Some((at, size, writes, atomic)) = act.access() else { return Vec::new() };
         let viewer = self.clocks.viewer(self.task);
-        let kind = USED | PROVEN | if atomic { shadow::ATOMIC } else { 0 };
+        let kind = USED | PROVEN | if atomic { ATOMIC } else { 0 };
         let now = Head::new(self.clocks.stamp(), self.task as u16, kind);
         let mask = (((1u32 << size) - 1) << (at & 7)) as u8;
         let word = self.shadow.word(at).expect("there is room");

@@ -1,7 +1,8 @@
 //! A task reaches a probe: its access is monitored, and may be a scheduling point.
 
 use crate::detect::access::{Access, POINTS, is_awake, is_point, note_gap, note_stack, peek};
-use crate::detect::shadow::{Word, bytes_within};
+use crate::detect::shadow::Word;
+use crate::detect::slot::bytes_within;
 use crate::instrument::binary::bulk::{self, Caller};
 use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::calls;
