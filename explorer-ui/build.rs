@@ -12,10 +12,18 @@ fn main() {
     println!("cargo::rerun-if-env-changed=HEDDLE_EMBED_RUNTIME");
     let runtime =
         if embeds_runtime() { build_runtime(&workspace, &out) } else { empty_runtime(&out) };
-    println!("cargo::rustc-env=HEDDLE_RUNTIME={}", runtime.display());
+    println!("cargo::rustc-env=HEDDLE_RUNTIME={}", runtime.path.display());
+    println!("cargo::rustc-env=HEDDLE_RUNTIME_HASH={}", runtime.hash);
     let demo = build_demo(&here.join("demo"), &out);
     println!("cargo::rustc-env=HEDDLE_DEMO={}", demo.display());
     println!("cargo::rerun-if-changed=build.rs");
+}
+
+/// A file that the binary embeds.
+struct Embedded {
+    path: PathBuf,
+    /// The hash of its content before it was compressed.
+    hash: String,
 }
 
 /// Whether this build carries the runtime. Builds with the `dev` profile do not, so that
@@ -28,12 +36,12 @@ fn embeds_runtime() -> bool {
 }
 
 /// An empty file instead of the runtime: `replay_core::runtime::install` reports it as an error.
-fn empty_runtime(out: &Path) -> PathBuf {
+fn empty_runtime(out: &Path) -> Embedded {
     let path = out.join("no-runtime");
     if let Err(error) = fs::write(&path, []) {
         fail(&format!("cannot write {}: {error}", path.display()));
     }
-    path
+    Embedded { path, hash: String::new() }
 }
 
 /// Builds the `probes` package as a shared library, in a separate cargo process.
@@ -41,7 +49,7 @@ fn empty_runtime(out: &Path) -> PathBuf {
 /// The runtime needs its own profile, which cargo cannot set for one package of a build. The target
 /// directory differs from the outer one, whose lock the outer cargo holds; it lies inside it, so
 /// that `build`, `clippy`, `doc` and `test` share one compiled runtime.
-fn build_runtime(workspace: &Path, out: &Path) -> PathBuf {
+fn build_runtime(workspace: &Path, out: &Path) -> Embedded {
     for part in ["probes", "search", "traces"] {
         for what in ["src", "Cargo.toml", "build.rs"] {
             let path = workspace.join(part).join(what);
@@ -83,15 +91,17 @@ fn build_runtime(workspace: &Path, out: &Path) -> PathBuf {
     compressed(&copy)
 }
 
-/// Compresses a file of the binary's content, and returns the path of the result.
-fn compressed(file: &Path) -> PathBuf {
+/// Compresses a file of the binary's content.
+fn compressed(file: &Path) -> Embedded {
     let path = file.with_extension("so.lz4");
-    let result =
-        fs::read(file).and_then(|bytes| fs::write(&path, lz4_flex::compress_prepend_size(&bytes)));
-    if let Err(error) = result {
-        fail(&format!("cannot compress {}: {error}", file.display()));
+    let result = fs::read(file).and_then(|bytes| {
+        fs::write(&path, lz4_flex::compress_prepend_size(&bytes))?;
+        Ok(blake3::hash(&bytes).to_string())
+    });
+    match result {
+        Ok(hash) => Embedded { path, hash },
+        Err(error) => fail(&format!("cannot compress {}: {error}", file.display())),
     }
-    path
 }
 
 /// The outer build's target directory, found from `OUT_DIR`

@@ -5,24 +5,22 @@ use crate::cli::arguments::ProgramArgs;
 use crate::console::Console;
 use crate::exit::Problem;
 use crate::report::text::clean;
+use replay_core::runtime::Library;
 use replay_core::{FollowedChild, Target, WorkingFiles};
 use std::ffi::OsString;
-use std::sync::OnceLock;
 use traces::wire::FilePolicy;
 
 /// The runtime as the build script compressed it, preceded by its uncompressed size.
 static COMPRESSED: &[u8] = include_bytes!(env!("HEDDLE_RUNTIME"));
 
-/// The library that runs inside targets, built along with this program; empty in a build without it.
-pub(super) fn embedded() -> &'static [u8] {
-    static RUNTIME: OnceLock<Vec<u8>> = OnceLock::new();
-    RUNTIME.get_or_init(|| {
-        if COMPRESSED.is_empty() {
-            return Vec::new();
-        }
-        lz4_flex::decompress_size_prepended(COMPRESSED)
-            .expect("the build script compressed it in the same way")
-    })
+/// The library that runs inside targets, built along with this program; its hash is empty in a build without it.
+pub(super) fn embedded() -> Library {
+    Library { hash: env!("HEDDLE_RUNTIME_HASH"), bytes: decompressed }
+}
+
+fn decompressed() -> Vec<u8> {
+    lz4_flex::decompress_size_prepended(COMPRESSED)
+        .expect("the build script compressed it in the same way")
 }
 
 /// Installs the runtime that this program carries.

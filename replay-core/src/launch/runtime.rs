@@ -1,8 +1,8 @@
 //! Installs the runtime: the library that is preloaded into targets, in a private directory.
 //!
 //! The library runs inside the user's programs, so no other user may be able to replace it. Every
-//! directory on its path is checked to be writable only by this user or the system, and the file's
-//! content is compared byte by byte each time.
+//! directory on its path is checked to be writable only by this user or the system, and the hash of the
+//! file's content is compared each time.
 
 use crate::Error;
 use nix::sys::statvfs::{FsFlags, statvfs};
@@ -75,15 +75,24 @@ fn link_sanitizer(runtime: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The runtime that a program carries.
+#[derive(Debug, Clone, Copy)]
+pub struct Library {
+    /// The BLAKE3 hash of its content in hexadecimal; empty in a build without it.
+    pub hash: &'static str,
+    /// Its content, which is needed only if it is not installed.
+    pub bytes: fn() -> Vec<u8>,
+}
+
 /// Installs the runtime where programs can load it, once for each version, and returns its path.
 ///
 /// # Errors
 /// If no private directory can be used; the message names those that were tried.
-pub fn install(bytes: &'static [u8]) -> Result<PathBuf, Error> {
+pub fn install(library: Library) -> Result<PathBuf, Error> {
     if let Some(path) = INSTALLED.get() {
         return Ok(path.clone());
     }
-    if bytes.is_empty() {
+    if library.hash.is_empty() {
         return Err(Error::Runtime(
             "this heddle was built without its runtime: build it with `cargo build --release`, or \
              set HEDDLE_EMBED_RUNTIME=1 for another profile"
@@ -92,7 +101,7 @@ pub fn install(bytes: &'static [u8]) -> Result<PathBuf, Error> {
     }
     let mut tried = Vec::new();
     for directory in candidates(|name| std::env::var_os(name)) {
-        match install_in(&directory, bytes) {
+        match install_in(&directory, library) {
             Ok(path) => return Ok(INSTALLED.get_or_init(|| path).clone()),
             Err(why) => tried.push(format!("{}: {why}", directory.display())),
         }
@@ -213,13 +222,12 @@ pub(super) fn loadable_directory(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn install_in(directory: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
+fn install_in(directory: &Path, Library { hash, bytes }: Library) -> io::Result<PathBuf> {
     loadable_directory(directory)?;
-    let hash = blake3::hash(bytes).to_hex();
     let path = directory.join(format!("heddle-runtime-{}.so", &hash[..32]));
-    if !is_whole(&path, bytes)? {
-        write_whole(&path, bytes, 0o500)?;
-        if !is_whole(&path, bytes)? {
+    if !is_whole(&path, hash)? {
+        write_whole(&path, &bytes(), 0o500)?;
+        if !is_whole(&path, hash)? {
             return Err(io::Error::other("the file read back differs from what was written"));
         }
     }
@@ -227,23 +235,37 @@ fn install_in(directory: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Whether the file is a plain file of this user with this content.
-fn is_whole(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+/// Whether the file is a plain file of this user whose content has this hash.
+fn is_whole(path: &Path, hash: &str) -> io::Result<bool> {
     match fs::symlink_metadata(path) {
         Ok(found) => Ok(found.is_file()
             && found.uid() == geteuid().as_raw()
             && found.mode() & 0o022 == 0
-            && found.len() == bytes.len() as u64
-            && fs::read(path)? == bytes),
+            && hash_of(path)? == hash),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+fn hash_of(path: &Path) -> io::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(fs::File::open(path)?)?;
+    Ok(hasher.finalize().to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    /// A library with this content.
+    fn library(bytes: fn() -> Vec<u8>) -> Library {
+        Library { hash: blake3::hash(&bytes()).to_string().leak(), bytes }
+    }
+
+    fn one() -> Library {
+        library(|| b"one".to_vec())
+    }
 
     fn scratch(name: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("heddle-test-{name}-{}", std::process::id()));
@@ -256,16 +278,16 @@ mod tests {
     fn the_library_is_written_once_and_repaired() {
         let base = scratch("install");
         let directory = base.join("heddle");
-        let path = install_in(&directory, b"one").expect("installed");
+        let path = install_in(&directory, one()).expect("installed");
         assert_eq!(fs::metadata(&directory).expect("there").mode() & 0o777, 0o700);
         let first = fs::metadata(&path).expect("there").ino();
-        assert_eq!(install_in(&directory, b"one").expect("again"), path);
+        assert_eq!(install_in(&directory, one()).expect("again"), path);
         assert_eq!(fs::metadata(&path).expect("there").ino(), first, "not written twice");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("ours");
         fs::write(&path, b"bad").expect("writable");
-        install_in(&directory, b"one").expect("mended");
+        install_in(&directory, one()).expect("mended");
         assert_eq!(fs::read(&path).expect("readable"), b"one");
-        assert_ne!(install_in(&directory, b"two").expect("another"), path);
+        assert_ne!(install_in(&directory, library(|| b"two".to_vec())).expect("another"), path);
         fs::remove_dir_all(base).expect("removed");
     }
 
@@ -293,10 +315,10 @@ mod tests {
     fn concurrent_writers_leave_one_complete_file() {
         let base = scratch("race");
         let directory = base.join("heddle");
-        let bytes: Vec<u8> = (0..1 << 20).map(|i| i as u8).collect();
+        let large = library(|| (0..1 << 20).map(|i| i as u8).collect());
         std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| install_in(&directory, &bytes).expect("installed"));
+                scope.spawn(|| install_in(&directory, large).expect("installed"));
             }
         });
         let left: Vec<_> = fs::read_dir(&directory).expect("there").collect();
@@ -343,7 +365,7 @@ mod tests {
     #[test]
     fn a_runtime_that_is_missing_or_has_no_directory_is_reported() {
         assert_eq!(
-            install(b"").expect_err("no runtime").to_string(),
+            install(Library { hash: "", bytes: Vec::new }).expect_err("no runtime").to_string(),
             "this heddle was built without its runtime: build it with `cargo build --release`, or set \
              HEDDLE_EMBED_RUNTIME=1 for another profile"
         );
