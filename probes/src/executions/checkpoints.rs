@@ -165,6 +165,13 @@ pub(crate) fn find(may_resume: bool) -> bool {
     !all.is_empty()
 }
 
+/// Whether the checkpoints that [`find`] found can still be restored. A fork may have found since then that
+/// tasks access other tasks' stacks. The probes are then placed anew, and a task that is parked at one would
+/// continue at the old place of its copy.
+pub(crate) fn hold() -> bool {
+    CHECKPOINTS.began.get() == Some(Circumstances::now())
+}
+
 /// Whether the execution is to be compared with the same one from main: one of the first, or `each`.
 pub(crate) fn is_compared(each: bool) -> bool {
     let compared = CHECKPOINTS.compared.get();

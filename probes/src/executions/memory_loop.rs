@@ -119,11 +119,16 @@ pub(crate) fn run() -> ! {
         }
         let tries = prefix.is_none() && attempt.is_due();
         let checks = root().checks.get() > 0;
-        let resumes = checkpoints::find(!tries && !checks && may_resume());
-        let compares = resumes && checkpoints::is_compared(root().tracking == Tracking::Checked);
+        let mut resumes = checkpoints::find(!tries && !checks && may_resume());
+        let mut compares =
+            resumes && checkpoints::is_compared(root().tracking == Tracking::Checked);
         let before = (tries || checks || compares).then(|| root().strategy.cloned());
         if compares {
             expected = Some(in_a_fork(prefix.as_ref(), Some(&begin)));
+            if !checkpoints::hold() {
+                resumes = checkpoints::find(false);
+                (compares, expected) = (false, None);
+            }
         }
         match std::mem::take(&mut has_run) {
             true if resumes => checkpoints::restore(),
