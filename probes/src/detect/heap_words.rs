@@ -41,7 +41,9 @@ pub(super) fn ranges() -> [(u64, u64); 2] {
 
 /// The hash of a block, the same in all executions in which its task made the same allocations before.
 fn hash(block: &BlockIdentity) -> u64 {
-    mix(mix((block.task << 8) | (block.count % COUNTS)) ^ identity::of_code(block.site))
+    let (task, count) = block.task_and_count();
+    let maker = mix((task << 8) | (count % COUNTS));
+    ModuleAddress::block_hash(mix(maker ^ identity::of_code(block.site)))
 }
 
 /// The word at this address of a block that was allocated after main began. None for other memory.
@@ -50,16 +52,14 @@ pub(super) fn spot(address: u64) -> Option<ModuleAddress> {
     ModuleAddress::in_block(hash(&block), address.wrapping_sub(block.origin) / 8)
 }
 
-/// Learns a word. Returns whether there was room for it.
-pub(super) fn add(block: u64, word: u64) -> bool {
-    let Some(key) = ModuleAddress::in_block(block, word).map(|spot| spot.offset) else {
-        return true;
-    };
-    if WORDS.next.get(key).is_some() {
+/// Learns a word, given also by its [block and number](ModuleAddress::as_in_block). Returns whether there was
+/// room for it.
+pub(super) fn add(spot: ModuleAddress, (block, word): (u64, u64)) -> bool {
+    if WORDS.next.get(spot.offset).is_some() {
         return true;
     }
     let first = WORDS.first.get(block).unwrap_or(0);
-    WORDS.next.insert(key, first) && WORDS.first.insert(block, word + 1)
+    WORDS.next.insert(spot.offset, first) && WORDS.first.insert(block, word + 1)
 }
 
 /// Marks the learned words of the block at this address, which was allocated or grew.
@@ -81,7 +81,7 @@ fn mark_block(shadow: &Shadow, block: &BlockIdentity) {
     if !block.is_from_main {
         return;
     }
-    let hash = ModuleAddress::block_hash(hash(block));
+    let hash = hash(block);
     let mut next = WORDS.first.get(hash).unwrap_or(0);
     while next != 0 {
         let at = block.origin + (next - 1) * 8;

@@ -337,9 +337,9 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
         } else if let Some((word, byte)) = word.as_lock() {
             KNOWN.locks.insert(word, KNOWN.locks.get(word).unwrap_or(0) | 1 << byte);
             KNOWN.have_locks.set(true);
-        } else if let Some((block, word)) = word.as_in_block() {
+        } else if let Some(parts) = word.as_in_block() {
             is_any_in_block = true;
-            KNOWN.is_full.set(KNOWN.is_full.get() | !heap_words::add(block, word));
+            KNOWN.is_full.set(KNOWN.is_full.get() | !heap_words::add(word, parts));
         } else if let Some(word) = shadow.word(address(word)) {
             word.set_hot();
         }

@@ -261,14 +261,14 @@ pub(crate) fn conflict(word: u64, earlier: &Slot, later: &Slot) {
         return;
     }
     RACES.pairs.insert(pair, 1);
+    let conflict = Conflict { word, spot, earlier: *earlier, later: *later };
     // SAFETY: the controlled process has one kernel thread, and no reference to the value exists:
     // it is written here and copied out on the manager's stack, before the call below returns.
-    unsafe { *RACES.conflict.get() = Conflict { word, spot, earlier: *earlier, later: *later } };
+    unsafe { *RACES.conflict.get() = conflict };
     if root().is_learning() && is_uncertain(earlier, later) {
         note_callers(later.site);
     }
     if switch::on_manager(report, 0) != 0 {
-        let conflict = Conflict { word, spot, earlier: *earlier, later: *later };
         outcome::end_here(End::Failed(Box::new(found(&conflict))));
     }
 }

@@ -416,10 +416,9 @@ fn containing(address: u64) -> Option<&'static Header> {
 
 /// What identifies a block, independent of what other tasks allocated before, and where it is.
 pub(crate) struct BlockIdentity {
-    /// The task that allocated it.
-    pub(crate) task: u64,
-    /// How many allocations of the task, of its kind, were before it, modulo 2^20.
-    pub(crate) count: u64,
+    /// The task that allocated it and, in the lower bits, the number of this allocation among the task's of its
+    /// kind.
+    pub(crate) maker: u32,
     /// The code location of the allocation.
     pub(crate) site: u64,
     /// The address from which offsets in the block are counted.
@@ -436,13 +435,19 @@ impl BlockIdentity {
         // The header's distance to an aligned pointer depends on its address.
         let origin = start + u64::from(header.distance) - HEADER as u64;
         BlockIdentity {
-            task: (header.maker >> COUNT_BITS).into(),
-            count: (header.maker & ((1 << COUNT_BITS) - 1)).into(),
+            maker: header.maker,
             site: header.site,
             origin,
             end: start + header.extent,
             is_from_main: u64::from(header.ordinal) >= before_main(),
         }
+    }
+}
+
+impl BlockIdentity {
+    /// The task that allocated it, and the number of this allocation among the task's of its kind.
+    pub(crate) fn task_and_count(&self) -> (u64, u64) {
+        ((self.maker >> COUNT_BITS).into(), (self.maker & ((1 << COUNT_BITS) - 1)).into())
     }
 }
 

@@ -141,8 +141,8 @@ pub(crate) fn of(address: u64) -> u64 {
     let number =
         |kind: u64, of: [u64; 2], offset: u64| mix(mix(mix(kind ^ of[0] << 2) ^ of[1]) ^ offset);
     if let Some(block) = arena::identity_of(address) {
-        let maker = block.task << 20 | block.count;
-        return number(1, [maker, of_code(block.site)], address.wrapping_sub(block.origin));
+        let (maker, site) = (block.maker.into(), of_code(block.site));
+        return number(1, [maker, site], address.wrapping_sub(block.origin));
     }
     let world = world();
     let holds = |number: &u16| {

@@ -362,11 +362,9 @@ fn library(probe: &Probe, registers: &mut Registers) -> Option<u64> {
         }
         LibraryPart::Lock(LockPart::Call) => word_locks::calls(probe.behind, general),
         LibraryPart::Snooze { yields } => {
-            if !snooze::waits(probe.behind, general, yields) {
-                task.probed.set(0);
-                return None;
+            if snooze::waits(probe.behind, general, yields) {
+                return Some(continue_behind(probe, registers, bulk::Done::Call));
             }
-            return Some(continue_behind(probe, registers, bulk::Done::Call));
         }
         LibraryPart::Counts(counters) => snooze::compares(counters, &mut registers.general),
         LibraryPart::None | LibraryPart::Lock(LockPart::Exchange) => {

@@ -67,7 +67,7 @@ const FUNCTIONS: [([&str; 2], Known); 10] = [
     (["3std3sys4sync6rwlock5futex", "6RwLock15write_contended"], Known::IsVoid),
     ([CHANNELS, "7Backoff10spin_heavy"], Known::Snoozes { yields: true }),
     ([CHANNELS, "7Backoff10spin_light"], Known::Snoozes { yields: false }),
-    ([CHANNELS, ""], Known::OfChannel),
+    ([CHANNELS, CHANNELS], Known::OfChannel),
 ];
 
 /// The module of the channels.
@@ -79,8 +79,7 @@ pub(super) fn functions(image: &Image) -> HashMap<u64, Known> {
 }
 
 fn of(symbol: &[u8]) -> Option<Known> {
-    let contains =
-        |part: &str| part.is_empty() || symbol.windows(part.len()).any(|at| at == part.as_bytes());
+    let contains = |part: &str| symbol.windows(part.len()).any(|at| at == part.as_bytes());
     // Most symbols of a program are not the library's.
     if !["3std3sys", "4core4sync6atomic", CHANNELS].iter().any(|part| contains(part)) {
         return None;

@@ -43,7 +43,7 @@ pub(super) struct Site {
     pub(super) stack: bool,
     /// Whether it is the site of a predicate.
     pub(super) predicate: bool,
-    /// How it takes part in a lock of Rust's standard library.
+    /// How it takes part in Rust's standard library.
     pub(super) library: LibraryPart,
     /// Which exchange of a word of four bytes it is.
     pub(super) exchange: Exchange,
