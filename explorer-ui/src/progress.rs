@@ -97,7 +97,7 @@ fn is_due(due: &mut Duration, elapsed: Duration) -> bool {
 pub fn text(progress: &Progress, style: &Style) -> String {
     let seconds = progress.elapsed.as_secs_f64();
     let dot = format!(" {} ", style.glyphs().dot);
-    if progress.executions == 0 && progress.learning > 0 {
+    if progress.executions == progress.learning && progress.learning > 0 {
         let learning = count(progress.learning, "execution");
         return format!("learning conflicting accesses{dot}{learning}{dot}{seconds:.0} s");
     }
@@ -156,8 +156,12 @@ mod tests {
 
     #[test]
     fn the_line_reports_the_learning_phase() {
-        let progress =
-            Progress { learning: 1, elapsed: Duration::from_secs(3), ..Progress::default() };
+        let progress = Progress {
+            learning: 1,
+            executions: 1,
+            elapsed: Duration::from_secs(3),
+            ..Progress::default()
+        };
         assert_eq!(
             text(&progress, &Style::default()),
             "learning conflicting accesses · 1 execution · 3 s"

@@ -239,7 +239,7 @@ fn main() {
     for (what, program) in programs {
         // Enough executions for a measurable time.
         let first = explore(&home, "racy", 1, &program);
-        let all = first.executions + first.learning + first.checks;
+        let all = first.executions + first.checks;
         let many = (0.5 * all as f64 / first.elapsed_s) as u64 + 10;
         let least = |points: &str, executions: u64| {
             let all = (0..TIMES).map(|_| explore(&home, points, executions, &program));

@@ -36,9 +36,18 @@ pub fn failing_with(home: &Home, name: &str, points: &str) -> String {
 /// If no schedule of it fails.
 #[must_use]
 pub fn failing_program(home: &Home, path: &str, points: &str, args: &[&str]) -> String {
+    if points == "racy" {
+        store_points(home, path, args);
+    }
     let words = ["explore", "--points", points, "--strategy", "random", "--json", "--", path];
     let run = home.heddle(words.iter().chain(args).copied());
     run.report().bugs[0].trace.clone().expect("a trace")
+}
+
+/// Stores the learned points of a program, so that the next search fails in an execution of its strategy.
+pub fn store_points(home: &Home, path: &str, args: &[&str]) {
+    let words = ["explore", "--keep-going", "--max-executions", "200", "--", path];
+    home.heddle(words.iter().chain(args).copied());
 }
 
 /// A failing trace of a program with a loop that never ends.

@@ -92,7 +92,16 @@ impl Row {
     /// If the program cannot be built, or the search has no report.
     #[must_use]
     pub fn explore(&self, options: &[&str]) -> Report {
-        self.search(program(self.target), None, options)
+        Self::search(&Home::new(), &self.command(program(self.target)), None, options)
+    }
+
+    /// The same with the points that an earlier search stored.
+    ///
+    /// # Panics
+    /// As [`Row::explore`].
+    #[must_use]
+    pub fn explore_again(&self, options: &[&str]) -> Report {
+        self.again(program(self.target), None, options)
     }
 
     /// The same with the threads created in another order: the reverse one, or (from 1 on) a random
@@ -103,23 +112,35 @@ impl Row {
     #[must_use]
     pub fn explore_in_order(&self, number: u64, options: &[&str]) -> Report {
         let program = program(self.target).in_another_order();
-        self.search(&program, Some(&order(self.threads - 1, number)), options)
+        self.again(&program, Some(&order(self.threads - 1, number)), options)
     }
 
-    fn search(&self, program: &Program, order: Option<&str>, options: &[&str]) -> Report {
-        let home = Home::new();
-        let path = program.build().expect("targets compile");
-        let path = path.to_string_lossy().into_owned();
-        let args = [&["explore", "--json", "--workers", "1"], options, &["--", &path]].concat();
-        let mut command = home.command(args.iter().chain(self.args));
+    /// The program with its arguments.
+    fn command(&self, program: &Program) -> Vec<String> {
+        let path = program.build().expect("targets compile").to_string_lossy().into_owned();
+        std::iter::once(path).chain(self.args.iter().map(|&word| word.to_owned())).collect()
+    }
+
+    fn search(home: &Home, program: &[String], order: Option<&str>, options: &[&str]) -> Report {
+        let always = ["explore", "--json", "--workers", "1"];
+        let options = always.iter().chain(options).chain(&["--"]).map(|&word| word.to_owned());
+        let mut command = home.command(options.chain(program.iter().cloned()));
         command.envs(order.map(|order| ("ORDER", order)));
         run(command, BOUND).report()
     }
 
-    /// The first failing execution of the search. (A failure that learning found as well has number
-    /// 0.)
+    /// A search whose learning phase has at most one execution.
+    fn again(&self, program: &Program, order: Option<&str>, options: &[&str]) -> Report {
+        let (home, command) = (Home::new(), self.command(program));
+        Self::search(&home, &command, order, &["--keep-going", "--max-executions", "200"]);
+        let points = [&["--points", program.points.name()], options].concat();
+        Self::search(&home, &command, order, &points)
+    }
+
+    /// The first failing execution, not counting those of a learning phase that found nothing.
     #[must_use]
     pub fn first(report: &Report) -> Option<u64> {
-        report.bugs.iter().map(|bug| bug.found_at).filter(|&at| at > 0).min()
+        let first = report.bugs.iter().map(|bug| bug.found_at).min()?;
+        Some(if first > report.learning { first - report.learning } else { first })
     }
 }

@@ -1,5 +1,6 @@
 //! The explorer in a pseudo-terminal: keys in, screens out.
 
+use crate::debugging::failing_program;
 use crate::heddle::{Home, binary};
 use crate::targets::program;
 use base64::Engine as _;
@@ -244,9 +245,7 @@ pub fn target(name: &str) -> String {
     program(name).build().expect("targets compile").to_string_lossy().into_owned()
 }
 
-/// A trace of a target's failure.
+/// A trace of a target's failure, with points at calls only if that is enough to show it.
 pub fn failing(home: &Home, name: &str) -> String {
-    let path = target(name);
-    let report = home.heddle(["explore", "--strategy", "random", "--json", "--", &path]).report();
-    report.bugs[0].trace.clone().expect("a trace")
+    failing_program(home, &target(name), program(name).points.name(), &[])
 }

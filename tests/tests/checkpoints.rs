@@ -15,7 +15,11 @@ const STRATEGIES: [&[&str]; 4] =
     [&["dfs"], &["dpor"], &["dpor", "--bound", "2"], &["icb", "--bound", "2"]];
 
 fn search(home: &Home, reset: &str, options: &[&str], command: &[&str]) -> Report {
+    // Each search learns the points, so that all of them have the same executions.
     let mut args = vec!["explore", "--json", "--keep-going", "--workers", "1", "--reset", reset];
+    static SEARCHES: AtomicUsize = AtomicUsize::new(0);
+    let out = format!("out{}", SEARCHES.fetch_add(1, Relaxed));
+    args.extend(["--out", &out]);
     args.push("--strategy");
     args.extend(options);
     args.push("--");

@@ -1,7 +1,7 @@
 //! Wrong answers that debuggers once got, each with the smallest program that shows it.
 
 use std::process::Command;
-use tests::debugging::{compiled_text, expect, gdb, gdb_on, lldb};
+use tests::debugging::{compiled_text, expect, gdb, gdb_on, lldb, store_points};
 use tests::heddle::{Home, Run};
 
 /// Two threads increment a variable by one instruction each, which is two steps. Both read 0.
@@ -40,6 +40,7 @@ int main(void) {
 
 fn lost(home: &Home, text: &str) -> String {
     let path = compiled_text(home, "lost", text, &["-O2"]);
+    store_points(home, &path, &[]);
     let run = home.heddle(["explore", "--json", "--", &path]);
     run.report().bugs[0].trace.clone().expect("a trace")
 }

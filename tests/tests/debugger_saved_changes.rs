@@ -18,7 +18,8 @@ fn write(client: &mut Client, address: u64, word: u32) {
 #[test]
 fn a_change_of_memory_is_saved_as_another_schedule() {
     let home = Home::new();
-    let found = home.heddle(["explore", "--json", "--", &built("debugged")]).report();
+    let path = built("debugged");
+    let found = home.heddle(["explore", "--json", "--points", "api", "--", &path]).report();
     let trace = found.bugs[0].trace.clone().expect("a trace");
     let file = home.path().join(&trace);
     let recorded = std::fs::read(&file).expect("there");

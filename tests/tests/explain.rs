@@ -1,6 +1,7 @@
 //! The page that `explain` writes about each failing target. After a change, read the changed page:
 //! is every sentence true of the program?
 
+use tests::debugging::store_points;
 use tests::heddle::Home;
 use tests::targets::{Language, Program, Reach, Where, program, programs, sources};
 use traces::report::{Report, Verdict};
@@ -15,6 +16,8 @@ fn page(target: &Program, points: Where) -> String {
     if let Some(slack) = &target.slack {
         args.extend(["--slack", slack]);
     }
+    let own: Vec<&str> = target.args.iter().map(String::as_str).collect();
+    store_points(&home, &path, &own);
     args.extend(["--json", "--", &path]);
     args.extend(target.args.iter().map(String::as_str));
     let report: Report = home.heddle(&args).report();

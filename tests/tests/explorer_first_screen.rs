@@ -58,6 +58,9 @@ fn missing(name: &str) -> Option<String> {
     let home = Home::new();
     let trace = trace(&home, name);
     let (sentence, basis) = verdict(&home, &trace);
+    // The page is about the smallest schedule.
+    let smallest = trace.replace(".heddle", ".min.heddle");
+    let trace = if home.path().join(&smallest).exists() { smallest } else { trace };
     if sentence.is_empty() || basis.is_empty() {
         return Some(format!("{name}: explain says {sentence:?}, {basis:?}"));
     }

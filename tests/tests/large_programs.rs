@@ -25,7 +25,8 @@ fn the_first_executions_of_a_program_with_much_code_need_none_of_it() {
     assert_eq!(report.bugs[0].kind, FailureKind::Deadlock, "{report:#?}");
     let bug = &report.bugs[0];
     assert!((1..=OPENING).contains(&bug.found_at), "{report:#?}");
-    assert_eq!((report.executions, report.classes, report.learning), (bug.found_at, 0, 0));
+    let counts = (report.executions, report.classes, report.learning);
+    assert_eq!(counts, (bug.found_at, 0, bug.found_at));
     assert_eq!(report.points.probes, 0, "{report:#?}");
 }
 
@@ -35,7 +36,7 @@ fn executions_that_learn_count_in_a_program_with_much_code() {
     assert_eq!(report.bugs[0].kind, FailureKind::Assertion, "{report:#?}");
     let bug = &report.bugs[0];
     assert!(bug.found_at > OPENING && bug.found_at <= report.executions, "{report:#?}");
-    assert_eq!(report.learning, 0, "{report:#?}");
+    assert!(report.learning > OPENING, "{report:#?}");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn explore(options: &[&str], args: &[&str]) -> Report {
 fn an_execution_that_makes_progress_may_have_more_steps_than_the_first_limit() {
     for (strategy, rounds, limit) in [("random", "75000", 4 * FIRST), ("auto", "40000", 2 * FIRST)]
     {
-        let search = ["--strategy", strategy, "--max-executions", "2", "--workers", "1"];
+        let search = ["--strategy", strategy, "--max-executions", "4", "--workers", "1"];
         let report = explore(&search, &["counts", rounds]);
         assert_eq!((report.cut, report.step_limit), (0, limit), "{report:?}");
         assert!(report.max_steps > 4 * rounds.parse::<u64>().expect("a number"), "{report:?}");
@@ -37,21 +37,21 @@ fn an_execution_that_makes_progress_may_have_more_steps_than_the_first_limit() {
 #[test]
 fn the_limit_does_not_depend_on_the_number_of_workers() {
     let counts = |workers| {
-        let search = ["--strategy", "random", "--max-executions", "4", "--workers", workers];
+        let search = ["--strategy", "random", "--max-executions", "8", "--workers", workers];
         let report = explore(&search, &["counts", "30000"]);
         (report.executions, report.distinct, report.cut, report.step_limit, report.max_steps)
     };
     let one = counts("1");
-    assert_eq!((one.0, one.2, one.3), (4, 0, 2 * FIRST));
+    assert_eq!((one.0, one.2, one.3), (8, 0, 2 * FIRST));
     assert_eq!(counts("2"), one);
 }
 
 #[test]
 fn an_execution_that_polls_for_what_never_happens_ends_at_the_first_limit() {
     for how in ["polls", "polls-lock"] {
-        let search = ["--strategy", "random", "--max-executions", "2", "--workers", "1"];
+        let search = ["--strategy", "random", "--max-executions", "4", "--workers", "1"];
         let report = explore(&search, &[how]);
-        let counts = (report.executions, report.cut, report.step_limit, report.max_steps);
+        let counts = (report.classes, report.cut, report.step_limit, report.max_steps);
         assert_eq!(counts, (2, 2, FIRST, FIRST), "{how}: {report:?}");
         assert!(report.reason.contains("made no progress"), "{how}: {report:?}");
     }
@@ -59,9 +59,9 @@ fn an_execution_that_polls_for_what_never_happens_ends_at_the_first_limit() {
 
 #[test]
 fn a_limit_that_was_asked_for_does_not_grow() {
-    let search = ["--strategy", "random", "--max-executions", "2", "--max-steps", "5000"];
+    let search = ["--strategy", "random", "--max-executions", "4", "--max-steps", "5000"];
     let report = explore(&search, &["counts", "75000"]);
-    let counts = (report.executions, report.cut, report.step_limit, report.max_steps);
+    let counts = (report.classes, report.cut, report.step_limit, report.max_steps);
     assert_eq!(counts, (2, 2, 5000, 5000), "{report:?}");
 }
 

@@ -29,7 +29,7 @@ fn searches_of_programs_with_a_channel_are_complete() {
                 let report = search(name, args, strategy);
                 let verdict = (report.verdict, report.complete);
                 assert_eq!(verdict, (Verdict::Clean, true), "{name} {args:?}: {report:?}");
-                assert!(report.executions <= most, "{name} {args:?}: {report:?}");
+                assert!(report.classes <= most, "{name} {args:?}: {report:?}");
             }
         }
     }

@@ -2,6 +2,7 @@
 //! the failure stays the same.
 
 use serde_json::Value;
+use tests::debugging::store_points;
 use tests::heddle::Home;
 use tests::targets::program;
 
@@ -240,6 +241,7 @@ fn many_preemptions_of_a_work_stealing_queue_shrink_to_the_necessary_ones() {
     let home = Home::new();
     let path = program("work_stealing").build().expect("targets compile");
     let path = path.to_string_lossy().into_owned();
+    store_points(&home, &path, &["30"]);
     let args = ["explore", "--json", "--strategy", "random", "--", &path, "30"];
     let report = home.heddle(args).report();
     let found = &report.bugs[0];

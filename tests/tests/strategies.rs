@@ -40,7 +40,12 @@ fn shallow_bugs_are_found_by_every_strategy() {
         "delay", "dpor", "hapset", "hapset:3",
     ] {
         for name in ["increment", "abba"] {
-            let report = explore(name, strategy, &[]);
+            // Without a learning phase, which would find them. What hapset:3 executes of abba has no
+            // deadlock, and only its learning phase shows that.
+            let without = ["--points", "api"];
+            let has_learning = (name, strategy) == ("abba", "hapset:3");
+            let options = if has_learning { &[][..] } else { &without };
+            let report = explore(name, strategy, options);
             assert_eq!(report.verdict, Verdict::Bug, "{name} by {strategy}: {report:?}");
             assert!(report.found_by.is_some_and(|part| !part.is_empty()), "{name} by {strategy}");
         }
@@ -51,7 +56,7 @@ fn shallow_bugs_are_found_by_every_strategy() {
 fn directed_reversal_finds_them_in_the_second_execution() {
     for name in ["increment", "abba", "bank", "twostage"] {
         for strategy in ["auto", "directed"] {
-            let report = explore(name, strategy, &[]);
+            let report = explore(name, strategy, &["--points", "api"]);
             assert_eq!(report.bugs.first().map(|bug| bug.found_at), Some(2), "{name}: {report:?}");
             assert_eq!(report.found_by.as_deref(), Some("directed"));
         }
@@ -61,7 +66,7 @@ fn directed_reversal_finds_them_in_the_second_execution() {
 #[test]
 fn coverage_is_reported() {
     let whole = explore("increment_locked", "dpor", &[]);
-    let said = (whole.verdict, whole.executions, whole.complete, whole.bound);
+    let said = (whole.verdict, whole.classes, whole.complete, whole.bound);
     assert_eq!(said, (Verdict::Clean, 2, true, None));
     let within = explore("increment_locked", "icb", &["--bound", "1"]);
     assert_eq!((within.verdict, within.bound), (Verdict::Clean, Some(1)));
@@ -206,7 +211,7 @@ fn objects_are_identified_independently_of_their_address() {
 fn failures_of_real_programs_are_found_as_soon_as_by_the_best_tool() {
     let mut late = Vec::new();
     for row in ROWS {
-        let report = row.explore(&["--max-executions", "1000"]);
+        let report = row.explore_again(&["--max-executions", "1000"]);
         let found = Row::first(&report);
         if found.is_none_or(|found| found as f64 > row.best) {
             late.push((row.name(), found, row.best));

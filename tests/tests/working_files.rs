@@ -100,7 +100,7 @@ fn each_execution_finds_the_files_that_the_first_one_found() {
         let other = explore(&home, options, &[PROGRAM]);
         assert_eq!((other.verdict, other.diverged), (Verdict::Clean, 0), "{options:?} {other:?}");
         if !options.contains(&"dpor") {
-            assert_eq!(other.executions, report.executions, "{options:?}");
+            assert_eq!(other.classes, report.classes, "{options:?}");
         }
     }
     assert_eq!(files(&home.work), before);

@@ -68,8 +68,8 @@ pub struct Bug {
     pub stack: Vec<String>,
     /// The trace file; null if it could not be written.
     pub trace: Option<String>,
-    /// The number of the first execution with this failure, from 1; 0 if only the learning phase
-    /// met it.
+    /// The number of the first execution with this failure, from 1; 0 if only the learning phase of an
+    /// earlier search met it.
     pub found_at: u64,
     /// Preemptions in that execution.
     pub preemptions: u64,
@@ -184,8 +184,8 @@ pub struct Report {
     pub bound: Option<i64>,
     /// Whether every schedule in the requested range was covered.
     pub complete: bool,
-    /// Executions of the search, with any scheduling points. In a program with much code, learning is
-    /// part of the search: then these are all that were run.
+    /// All executions that ran to their end: those of the learning phase, and those of the search with
+    /// any scheduling points.
     pub executions: u64,
     /// The executions under the final scheduling points, of which a complete search consists.
     #[serde(default)]
@@ -194,7 +194,7 @@ pub struct Report {
     /// They are not among `executions`, but count towards the limit on executions.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub given_up: u64,
-    /// Executions of the learning phase, where that comes before the search.
+    /// How many of `executions` are those of the learning phase, before the search.
     pub learning: u64,
     /// Executions that checked resets.
     pub checks: u64,

@@ -333,8 +333,6 @@ pub struct Header {
     pub api_sites: AtomicU64,
     /// Executions of the learning phase.
     pub learning: AtomicU64,
-    /// How many of those count as executions of the search, because the program has much code.
-    pub early: AtomicU64,
     /// Sites of memory accesses that are scheduling points.
     pub racy_sites: AtomicU64,
     /// Distinct sites of accesses in instrumented code (compiler instrumentation).

@@ -169,7 +169,7 @@ fn found(bug: &Bug, role: Role, style: &Style) -> String {
     text.push_str(&format!(
         "\n  {}: {}, {}, {}; seen {}\n",
         match bug.found_at {
-            0 => "in the learning phase, before the search".to_owned(),
+            0 => "in the learning phase of an earlier search".to_owned(),
             number => format!("execution {}", grouped(number)),
         },
         count(bug.preemptions, "preemption"),

@@ -211,6 +211,11 @@ impl Growing {
         self.found.iter().any(is_new)
     }
 
+    /// Whether the execution found anything that is not in effect yet.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.has_found() || !self.parts_found.is_empty() || self.must_settle()
+    }
+
     /// Notes that the learning phase ended before it found nothing new.
     pub(crate) fn end_briefly(&mut self) {
         self.add_word(ModuleAddress::BRIEF);

@@ -176,16 +176,14 @@ impl Root {
         self.beside.borrow().clear();
         self.raced.borrow().clear();
         header().learning.store(header().learning.load(Relaxed) + 1, Release);
-        if self.has_opening() {
-            header().early.store(header().learning.load(Relaxed), Release);
-        }
         if self.is_opening() {
             return self.settle_opening(steps, spun);
         }
         // A task accessed another task's stack. The round is repeated, with these accesses monitored:
         // memory reset repeats it as well, after the comparison with a fork, and every reset must learn
         // the same.
-        if self.stacks_seen.replace(self.stacks_touched.get()) != self.stacks_touched.get() {
+        let seen = self.stacks_seen.replace(self.stacks_touched.get());
+        if seen != self.stacks_touched.get() && !self.is_out_of_executions() {
             return;
         }
         let grew = self.learned.borrow().settle().0;
@@ -201,7 +199,7 @@ impl Root {
         // The controller asks for a pause when it has no more time.
         let ends = learning.met >= 10 * MUCH
             || header().pause.load(Acquire) != 0
-            || self.failed_early.get();
+            || self.ends_incomplete();
         let has_beginnings = self.learned.borrow().known().words.contains(&ModuleAddress::LONG);
         let is_long = (self.has_opening() || has_beginnings)
             && learning.met > learning.rounds * CHEAP
@@ -256,14 +254,23 @@ impl Root {
             probes_removed: instrumentation.probes_removed.load(Relaxed),
             probes: (instrumentation.probes.load(Relaxed), instrumentation.jumps.load(Relaxed)),
         };
-        // After a failure the points are not complete.
-        if !self.failed_early.get() {
+        if !self.failed_early.get() && (known || !self.is_out_of_executions()) {
             outbox::learned(result, known);
         }
         if let Some(learning) = current.take() {
             self.strategy.set(learning.search);
             self.strategy_replaced();
         }
+    }
+
+    /// Whether the learning phase has run as many executions as the whole search may.
+    fn is_out_of_executions(&self) -> bool {
+        header().learning.load(Relaxed) >= self.last
+    }
+
+    /// Whether the search ends with the learning phase, whose points are not complete.
+    fn ends_incomplete(&self) -> bool {
+        self.failed_early.get() || self.is_out_of_executions()
     }
 
     /// Whether the first executions observed no accesses.
@@ -277,17 +284,17 @@ impl Root {
         let Some(learning) = &mut *current else { return };
         learning.opened += 1;
         learning.steps += steps;
-        let failed = self.failed_early.get();
+        let ends = self.ends_incomplete();
         let alone = crate::state::world::world().created.get() <= 1;
         let pauses = header().pause.load(Acquire) != 0;
         if learning.opened < OPENING
             && learning.steps < OPENING_STEPS
-            && !(failed || spun || alone || pauses)
+            && !(ends || spun || alone || pauses)
         {
             return;
         }
         self.opening.set(Opening::Over);
-        if failed && let Some(learning) = current.take() {
+        if ends && let Some(learning) = current.take() {
             // The search ends without another execution.
             self.strategy.set(learning.search);
             self.strategy_replaced();

@@ -367,6 +367,13 @@ pub(crate) fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Relaxed) + n, Relaxed);
 }
 
+/// Raises a counter that has no other writer to at least a value.
+fn raise(most: &AtomicU64, to: u64) {
+    if to > most.load(Relaxed) {
+        most.store(to, Relaxed);
+    }
+}
+
 /// Counts and reports an execution that ended; true if it was the last.
 pub(crate) fn settle(number: u64, end: End) -> bool {
     let root = root();
@@ -375,6 +382,8 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
     let steps = world.step.get();
     header.racy_sites.store(root.learned.borrow().known().sites.len() as u64, Relaxed);
     header.compiled_sites.store(root.compiled.len(), Relaxed);
+    raise(&header.max_steps, steps);
+    raise(&header.max_tasks, u64::from(world.created.get()));
     if root.is_learning() {
         root.begun.set(false);
         let spun = matches!(&end, End::Failed(found) if found.kind == traces::FailureKind::Spin)
@@ -387,14 +396,19 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
             && root.prefix.is_empty()
         {
             let learned = Box::new(root.learned.borrow().known().clone());
-            let is_counted = root.has_opening();
-            if is_counted && root.stop_at_first {
+            // The search describes the failure better: with these points, or led by the predicates.
+            let unsettled = !root.predicates.is_empty()
+                || root.learned.borrow().is_unsettled()
+                || root.stacks_seen.get() != root.stacks_touched.get();
+            if !unsettled && root.stop_at_first {
                 root.fail_early();
             }
-            outbox::early(FoundFailure {
-                execution: if is_counted { header.learning.load(Relaxed) + 1 } else { 0 },
+            add(&header.failing, 1);
+            outbox::report_early(FoundFailure {
+                execution: header.learning.load(Relaxed) + 1,
                 part: "learning".into(),
                 learned,
+                unsettled,
                 ..*found
             });
         }
@@ -472,18 +486,12 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
         }
         None => number,
     };
-    let raise = |most: &AtomicU64, to: u64| {
-        if to > most.load(Relaxed) {
-            most.store(to, Relaxed);
-        }
-    };
     add(&header.steps, steps);
     add(&header.switches, world.switches.get());
-    raise(&header.max_steps, steps);
     raise(&header.step_limit, world.allowance.limit());
-    raise(&header.max_tasks, u64::from(world.created.get()));
     header.api_sites.store(root.sites.len(), Relaxed);
-    let mut stop = number >= root.last || header.steps.load(Relaxed) >= root.all_steps;
+    let mut stop =
+        (!root.shared && number >= root.last) || header.steps.load(Relaxed) >= root.all_steps;
     let piece = root.portion.borrow().as_ref().map_or(0, |portion| portion.serial);
     for found in crate::detect::delayed_stores::settle() {
         outbox::early(found);

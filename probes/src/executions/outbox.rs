@@ -42,6 +42,14 @@ pub(crate) fn report(found: FoundFailure, piece: u64) {
     }
 }
 
+/// Counts and sends a failure of an execution of the learning phase.
+pub(crate) fn report_early(found: FoundFailure) {
+    if let Some(entry) = count(found.key) {
+        entry.count.store(entry.count.load(Relaxed) + 1, Relaxed);
+    }
+    early(found);
+}
+
 /// Sends a failure from before the search.
 pub(crate) fn early(found: FoundFailure) {
     let preemptions = world().preemptions.get();

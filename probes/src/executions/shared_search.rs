@@ -155,8 +155,11 @@ fn receive(root: &Root) -> bool {
     let common = root.strategy.borrow().continue_with(strategy, record::trail);
     root.common.set(common);
     root.strategy_replaced();
-    // The longest execution of a piece that is dropped is none of the search.
-    header.max_steps.store(0, Relaxed);
+    // The longest execution of a piece that is dropped is none of the search; those of the learning phase
+    // are.
+    if root.portions.get() > 0 {
+        header.max_steps.store(0, Relaxed);
+    }
     header.state.store(state::RUNNING, Relaxed);
     root.portions.set(root.portions.get() + 1);
     root.portion.set(Some(Portion {
@@ -166,7 +169,7 @@ fn receive(root: &Root) -> bool {
         redundant: 0,
         classes: Vec::new(),
         fingerprints: Vec::new(),
-        failed: root.failed_early.get(),
+        failed: false,
         grew: false,
     }));
     true

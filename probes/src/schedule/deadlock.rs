@@ -174,28 +174,12 @@ fn stuck(kind: FailureKind, task: u16, members: &[u16], cycle: &[u16], detail: S
         cycle.rotate_left(at);
     }
     let task = cycle.first().copied().unwrap_or(task);
+    let site = world.tasks[usize::from(task)].site.get();
     End::Failed(Box::new(FoundFailure {
-        part: String::new(),
-        kind,
         key: key(kind, &places),
-        execution: 0,
         task: Some(task),
-        address: world.tasks[usize::from(task)].site.get(),
-        exact: false,
-        number: 0,
-        fault: 0,
-        places: Vec::new(),
-        block: None,
-        past: Vec::new(),
-        detail,
-        choices: Vec::new(),
-        preemptions: 0,
         cycle,
-        learned: Box::default(),
-        race: None,
-        conflict: None,
-        callers: Box::default(),
-        delayed: false,
+        ..found(kind, site, detail)
     }))
 }
 

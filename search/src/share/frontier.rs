@@ -69,8 +69,20 @@ pub struct Work {
 
 impl Work {
     fn new(strategy: AnyStrategy, first: u64, budget: u64, part: usize) -> Work {
-        let (searches, unsettled) = (part != CHECK, Learned::default());
+        let (searches, unsettled) = (part < LEARNING, Learned::default());
         Work { strategy, first, budget, searches, settles_after: 0, unsettled, part }
+    }
+
+    /// No execution: a worker that receives it returns it after the learning phase.
+    #[must_use]
+    pub fn learning() -> Work {
+        Work::new(AnyStrategy::nothing(), 1, 0, LEARNING)
+    }
+
+    /// Whether this is the learning phase.
+    #[must_use]
+    pub fn is_learning(&self) -> bool {
+        self.part == LEARNING
     }
 
     /// Whether the workers that run such pieces share a table of visited states in memory.
@@ -164,6 +176,8 @@ const WALKS: u64 = 2_000;
 
 /// The index that stands for the check in a list of parts.
 const CHECK: usize = usize::MAX;
+/// The index that stands for the learning phase.
+const LEARNING: usize = CHECK - 1;
 
 /// The whole search. See the module documentation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -325,6 +339,9 @@ impl Frontier {
         let mut check = None;
         for done in round {
             let WorkResult { work, executions, redundant, exhausted, classes } = done;
+            if work.is_learning() {
+                continue;
+            }
             if work.part == CHECK {
                 self.checks += executions;
                 let holds = executions == work.budget && self.classes.contain(&classes);

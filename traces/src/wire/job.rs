@@ -148,7 +148,8 @@ pub struct Job {
     pub tracking: Tracking,
     /// The number of the first execution, from 1.
     pub first: u64,
-    /// The number of the last execution; `u64::MAX` for no limit.
+    /// The number of the last execution, in a shared search of the last one of the learning phase;
+    /// `u64::MAX` for no limit.
     pub last: u64,
     /// End at the first execution that fails.
     pub stop_at_first: bool,
@@ -167,7 +168,7 @@ pub struct Job {
     pub async_word: Option<i64>,
     /// Wait after each execution until the controller has read the result.
     pub park: bool,
-    /// Run the pieces of work in [`super::Header::parcel`]; `plan`, `first` and `last` are ignored.
+    /// Run the pieces of work in [`super::Header::parcel`]; `plan` and `first` are ignored.
     pub shared: bool,
     /// Whether no other worker has run the program: then the learning phase runs before the search.
     pub pioneer: bool,

@@ -79,6 +79,9 @@ pub struct FoundFailure {
     pub cycle: Vec<u16>,
     /// The learned points when the execution began.
     pub learned: Box<Learned>,
+    /// Whether the execution is one of the learning phase that also showed new scheduling points, or that
+    /// predicates did not lead: the search will describe the failure better.
+    pub unsettled: bool,
     /// The two sites of a race or a conflict.
     pub race: Option<Box<(ModuleAddress, ModuleAddress)>>,
     /// Set if this is no failure but a conflict, that is, accesses that may or may not be atomic:

@@ -32,7 +32,8 @@ pub fn learn(
         earlier_learning: saved.map(|saved| saved.result),
         ..job(target, options, interrupt)?
     };
-    let job = Job { pioneer: true, ..job };
+    // The caller runs the program whether or not it fails.
+    let job = Job { pioneer: true, stop_at_first: false, ..job };
     let mut learned = options.clone();
     let mut found = Vec::new();
     let began = Instant::now();

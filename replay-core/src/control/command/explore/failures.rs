@@ -54,15 +54,8 @@ impl Search<'_> {
         if self.saved.suppressed_keys.contains(&found.key) {
             return Ok(0);
         }
-        if number > 0 && found.part == Learning::PART {
+        if found.part == Learning::PART {
             return Ok(self.found_early(pool, at, found));
-        }
-        if number == 0 {
-            // Every worker that learns reports the same failures.
-            if self.saved.early.iter().all(|known| known.key != found.key) {
-                self.saved.early.push(found);
-            }
-            return Ok(0);
         }
         let mut dropped = 0;
         if !self.options.keep_going {
@@ -81,18 +74,29 @@ impl Search<'_> {
         Ok(dropped)
     }
 
-    /// Handles a failure of an execution before the search that counts as part of it.
+    /// Handles a failure of the learning phase. One whose execution showed new points, or belongs to
+    /// an earlier search, is recorded at the end, unless the search finds it with these points.
     fn found_early(&mut self, pool: &dyn PieceRunner, at: usize, found: FoundFailure) -> usize {
-        let mut dropped = 0;
-        if !self.options.keep_going {
-            self.saved.round.failed(at, 0);
-            dropped = pool.drop_from(at + 1).len();
+        if found.unsettled || found.execution == 0 {
+            // A learning phase that was run again reports the same failures.
+            if self.saved.early.iter().all(|known| known.key != found.key) {
+                self.saved.early.push(found);
+            }
+            return 0;
         }
-        if !self.saved.bugs.iter().any(|known| known.keys.contains(&found.key)) {
+        let key = found.key;
+        if !self.saved.bugs.iter().any(|known| known.keys.contains(&key)) {
             let found_at = found.execution;
-            self.record(Unrecorded { place: SearchPosition::BEFORE, found_at, found });
+            let place = SearchPosition { number: found_at, ..SearchPosition::BEFORE };
+            self.record(Unrecorded { place, found_at, found });
         }
-        dropped
+        // The search may find one that did not occur again.
+        if self.options.keep_going || self.saved.unconfirmed.iter().any(|one| one.0.contains(&key))
+        {
+            return 0;
+        }
+        self.saved.round.failed(at, 0);
+        pool.drop_from(at + 1).len()
     }
 
     /// Whether failures of this kind are reported as warnings, not as failures.
@@ -106,14 +110,15 @@ impl Search<'_> {
         self.before_round() + self.saved.round.before(place.piece as usize) + place.number
     }
 
-    /// Records failures found in the learning phase, before the search.
+    /// Records the failures of the learning phase that the search did not find with the learned points.
     pub(super) fn record_early(&mut self) {
         for found in std::mem::take(&mut self.saved.early) {
             let is_recorded = self.saved.bugs.iter().any(|known| known.keys.contains(&found.key));
             // The search found it, too, and was interrupted before it was recorded.
             let is_kept = self.saved.unrecorded.iter().any(|one| one.found.key == found.key);
             if !is_recorded && !is_kept {
-                self.record(Unrecorded { place: SearchPosition::BEFORE, found_at: 0, found });
+                let (place, found_at) = (SearchPosition::BEFORE, found.execution);
+                self.record(Unrecorded { place, found_at, found });
             }
         }
     }
@@ -233,8 +238,10 @@ impl Search<'_> {
             self.saved.suppressed_keys.insert(found.key);
             return;
         }
-        let is_of_learning = place == SearchPosition::BEFORE && found_at == 0;
-        if is_of_learning && self.is_in_search(&failure, is_confirmed) {
+        if place == SearchPosition::BEFORE
+            && let Some(known) = self.found_in_search(&failure, is_confirmed)
+        {
+            known.keys.push(found.key);
             return;
         }
         if !is_confirmed {
@@ -274,16 +281,20 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a failure of the learning phase is one that the search found. The learning phase does not
-    /// know the points yet: a mutex in a word of memory has no holder there, so a task that waits for
-    /// itself, or a cycle of tasks, is one of all tasks that wait.
-    fn is_in_search(&self, failure: &Failure, is_confirmed: bool) -> bool {
-        let is_same = |known: &KnownFailure| {
+    /// The failure that the search found in place of this one of the learning phase, which did not know
+    /// the points yet: a mutex in a word of memory has no holder there, so a task that waits for itself,
+    /// or a cycle of tasks, is one of all tasks that wait.
+    fn found_in_search(
+        &mut self,
+        failure: &Failure,
+        is_confirmed: bool,
+    ) -> Option<&mut KnownFailure> {
+        let is_same = |known: &&mut KnownFailure| {
             let bug = &known.bug;
             let is_later = known.first != SearchPosition::BEFORE && bug.kind.is_deadlock();
             is_later && (!is_confirmed || waits_include(&failure.signature, &bug.signature))
         };
-        failure.kind.is_deadlock() && self.saved.bugs.iter().any(is_same)
+        self.saved.bugs.iter_mut().filter(|_| failure.kind.is_deadlock()).find(is_same)
     }
 
     /// Runs a failing schedule again until it fails, a few times at most.

@@ -19,6 +19,7 @@ use crate::symbols::Symbols;
 use crate::{Collector, Error, Observer, Progress, SearchOptions, Target};
 use pieces::{IssuedPiece, Message, PieceRunner, SearchOrder};
 use round::Round;
+use search::share::frontier::Work;
 use search::{Frontier, Visits};
 use state_file::SearchState;
 use std::collections::BTreeMap;
@@ -120,7 +121,9 @@ where
         Collector::Substitute => pieces::job_of(options),
         Collector::First | Collector::Returned => learn::job(target, options, interrupt)?,
     };
-    let job = Job { earlier_learning: known, visits: options.visits, ..job };
+    // The learning phase is not more than half of the search.
+    let last = options.max_executions.map_or(u64::MAX, |most| most.div_ceil(2));
+    let job = Job { earlier_learning: known, visits: options.visits, last, ..job };
     let reset = job.reset;
     let pool =
         open(SearchOrder { target, job, spin_after: options.spin_after, options, interrupt })?;
@@ -142,7 +145,7 @@ where
         symbols: BTreeMap::new(),
         saved_learning,
         learning_failures: Vec::new(),
-        early: 0,
+        live_learning: 0,
         reused_points: None,
         reason: String::new(),
         unwritable: false,
@@ -225,9 +228,8 @@ struct Search<'a> {
     saved_learning: Option<Learning>,
     /// Failures that this learning phase found.
     learning_failures: Vec<FoundFailure>,
-    /// The executions before the search that count as part of it, because the program has much
-    /// code; 0 for others.
-    early: u64,
+    /// The executions of a learning phase that workers have not returned yet.
+    live_learning: u64,
     /// The number of learned points that the saved file had; set when the learning phase is over.
     reused_points: Option<u64>,
     reason: String,
@@ -265,9 +267,7 @@ impl Search<'_> {
                 }
                 self.saved.rounds += 1;
                 self.disturbed_pieces.clear();
-                let most = self.options.max_executions.unwrap_or(u64::MAX);
-                let left = most.saturating_sub(self.saved.frontier.runs() + self.early);
-                self.saved.round = Round::new(self.saved.frontier.round(left));
+                self.saved.round = Round::new(self.next_round());
                 if self.saved.round.pieces.is_empty() {
                     self.over = self.saved.frontier.is_finished();
                     return Ok(());
@@ -293,7 +293,6 @@ impl Search<'_> {
             }
             let mut out = self.saved.round.open().len();
             while out > 0 {
-                self.early = self.early.max(pool.early());
                 match from.recv_timeout(Duration::from_millis(20)) {
                     Ok(message) => out -= self.handle(pool, message)?,
                     Err(RecvTimeoutError::Timeout) => {}
@@ -301,7 +300,7 @@ impl Search<'_> {
                         return Err(Error::Runtime("all workers have exited".into()));
                     }
                 }
-                self.early = self.early.max(pool.early());
+                self.live_learning = pool.learning();
                 let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
                 if late && self.reason.is_empty() {
                     self.reason = "the time limit was reached".into();
@@ -323,6 +322,24 @@ impl Search<'_> {
             if self.halted {
                 return Ok(());
             }
+        }
+    }
+
+    /// The work of the next round. The first one is the learning phase, whose executions count.
+    fn next_round(&mut self) -> Vec<Work> {
+        if self.saved.rounds == 1 {
+            return vec![Work::learning()];
+        }
+        let most = self.options.max_executions.unwrap_or(u64::MAX);
+        self.saved.frontier.round(most.saturating_sub(self.saved.frontier.runs() + self.learning()))
+    }
+
+    /// The executions of the learning phase.
+    fn learning(&self) -> u64 {
+        let round = self.saved.round.counted().map(|(counts, _)| counts.learning);
+        match self.saved.counts.learning + round.sum::<u64>() {
+            0 => self.live_learning,
+            returned => returned,
         }
     }
 
@@ -454,6 +471,10 @@ impl Search<'_> {
             if !round.is_obsolete(at) {
                 self.saved.counts.add(&piece.counts);
             }
+            if piece.work.is_learning() {
+                // Executions of the search are limited to fewer steps.
+                self.saved.counts.max_steps = 0;
+            }
         }
         for (_, fingerprints) in round.counted() {
             for &fingerprint in fingerprints {
@@ -476,11 +497,11 @@ impl Search<'_> {
         again
     }
 
-    /// How many executions count before those of the current round, with those before the last restart.
-    /// Learning counts only in a program with much code, where it is part of the search.
+    /// How many executions count before those of the current round: those of the learning phase, and
+    /// those before the last restart.
     pub(super) fn before_round(&self) -> u64 {
         let frontier = &self.saved.frontier;
-        frontier.executions() + frontier.superseded() + self.early
+        frontier.executions() + frontier.superseded() + self.learning()
     }
 
     /// One piece of the round, as a worker receives it.
@@ -498,7 +519,7 @@ impl Search<'_> {
         let (_, round) = self.saved.round.executions();
         let failing: u64 = self.saved.round.counted().map(|(counts, _)| counts.failing).sum();
         Progress {
-            learning: 0,
+            learning: self.learning(),
             executions: self.before_round() + round + running,
             distinct: self.saved.distinct.len(),
             failing: self.saved.counts.failing + failing,
@@ -513,8 +534,8 @@ impl Search<'_> {
 
     fn report_progress(&mut self, pool: &dyn PieceRunner) {
         let progress = self.progress(pool.running(), pool.waiting() as u64);
-        let (learning, machines) = (pool.learning(), pool.machines());
-        let progress = Progress { learning, machines, ..progress };
+        let machines = pool.machines();
+        let progress = Progress { machines, ..progress };
         if let Some(machines) = machines {
             self.workers = self.workers.max(machines.workers);
         }

@@ -148,11 +148,6 @@ pub trait PieceRunner: Sync {
     /// Executions of the learning phase so far.
     fn learning(&self) -> u64;
 
-    /// How many of those count as executions of the search.
-    fn early(&self) -> u64 {
-        0
-    }
-
     /// The machines that run pieces, if there are others than this one.
     fn machines(&self) -> Option<Machines> {
         None

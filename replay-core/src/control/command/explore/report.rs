@@ -34,7 +34,8 @@ impl Search<'_> {
         }
         let classes = self.saved.frontier.executions() + ended;
         let executions = self.before_round() + ended;
-        let runs = self.saved.frontier.runs() + runs + self.early;
+        let runs = self.saved.frontier.runs() + runs + self.learning();
+        let learning = self.learning();
         let given_up = runs.saturating_sub(executions);
         let before_round = self.before_round();
         let round = &self.saved.round;
@@ -167,7 +168,7 @@ impl Search<'_> {
             executions,
             classes,
             given_up,
-            learning: total.learning.saturating_sub(self.early),
+            learning,
             checks: total.checks + self.saved.frontier.checks(),
             resumed: total.resumed,
             distinct: fingerprints.len().min(classes),
@@ -289,7 +290,7 @@ impl Search<'_> {
         }
         let reason = Ended {
             limit: &self.reason,
-            executions: runs + total.learning,
+            executions: runs,
             given_up,
             is_interrupted: self.interrupt.load(Relaxed),
             is_outside: total.unseen & InstrumentationGap::Outside as u64 != 0,

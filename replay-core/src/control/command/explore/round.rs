@@ -37,8 +37,6 @@ pub(super) struct Counts {
     /// Executions whose probes were removed before the end because there were too many accesses.
     pub(super) probes_removed: u64,
     pub(super) learning: u64,
-    /// How many of those count as executions of the search.
-    pub(super) early: u64,
     pub(super) checks: u64,
     /// Executions that continued from the end of the common prefix.
     pub(super) resumed: u64,
@@ -79,7 +77,6 @@ impl Counts {
         }
         self.probes_removed += other.probes_removed;
         self.learning += other.learning;
-        self.early += other.early;
         self.checks += other.checks;
         self.resumed += other.resumed;
         for (sum, more) in self.through.iter_mut().zip(other.through) {
@@ -224,7 +221,7 @@ impl Round {
     pub(super) fn back(&mut self, at: usize, back: PieceResult) {
         let PieceResult { done, mut fingerprints, finished, grew, learned, mut counts, .. } = back;
         let piece = &mut self.pieces[at];
-        if !piece.work.searches {
+        if !piece.work.searches && !piece.work.is_learning() {
             // Verification walks are not part of the search, and neither are their failures.
             counts.forget_failures();
         }

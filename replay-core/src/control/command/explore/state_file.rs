@@ -63,7 +63,7 @@ pub(super) struct SearchPosition {
 }
 
 impl SearchPosition {
-    /// The position of executions in the learning phase, before the search.
+    /// The position of executions in the learning phase whose failures the search may find again.
     pub(super) const BEFORE: SearchPosition =
         SearchPosition { round: 0, piece: 0, number: 0, searches: false };
 
@@ -85,7 +85,7 @@ pub(super) struct SearchState {
     pub(super) counts: Counts,
     pub(super) distinct: Distinct,
     pub(super) bugs: Vec<KnownFailure>,
-    /// Failures of the learning phase.
+    /// Failures of the learning phase that the search may find again, with more points.
     pub(super) early: Vec<FoundFailure>,
     /// Failures that are not recorded yet.
     pub(super) unrecorded: Vec<Unrecorded>,

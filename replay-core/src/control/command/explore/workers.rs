@@ -51,9 +51,8 @@ pub struct WorkerPool<'a> {
     interrupt: &'a AtomicBool,
     /// Executions in pieces that are being run.
     live: AtomicU64,
-    /// Executions of the learning phase, and how many of them count as executions of the search.
+    /// Executions of the learning phase.
     learning: AtomicU64,
-    early: AtomicU64,
     /// The reset in use instead of the requested one ([`fell_back`]).
     instead: AtomicU32,
     /// Whether some worker's program has reached main. Then a program that does not reach main is
@@ -86,7 +85,6 @@ impl<'a> WorkerPool<'a> {
             interrupt,
             live: AtomicU64::new(0),
             learning: AtomicU64::new(0),
-            early: AtomicU64::new(0),
             instead: AtomicU32::new(fell_back::NOTHING),
             begun: AtomicBool::new(false),
             killed_before_main: AtomicU32::new(0),
@@ -176,10 +174,6 @@ impl PieceRunner for WorkerPool<'_> {
     fn learning(&self) -> u64 {
         self.learning.load(Relaxed)
     }
-
-    fn early(&self) -> u64 {
-        self.early.load(Relaxed)
-    }
 }
 
 /// State of one worker thread.
@@ -213,7 +207,8 @@ impl<'c> WorkerThread<'_, 'c> {
     /// Runs one piece of work until it is complete, paused or lost.
     fn piece(&mut self, piece: usize, task: &IssuedPiece) -> Result<Message, Error> {
         let bytes = compact::encode(&(&task.work, &task.learned));
-        let mut worker = match self.worker.take() {
+        // A process runs the learning phase once.
+        let mut worker = match self.worker.take().filter(|_| !task.work.is_learning()) {
             Some(worker) => worker,
             None => self.start(task.pioneer)?,
         };
@@ -270,7 +265,6 @@ impl<'c> WorkerThread<'_, 'c> {
             }
             let learning = worker.channel().header().learning.load(Relaxed);
             pool.learning.fetch_max(learning, Relaxed);
-            pool.early.fetch_max(worker.channel().header().early.load(Relaxed), Relaxed);
             let now = before(&worker) - base;
             pool.live.fetch_add(now.saturating_sub(reported), Relaxed);
             reported = reported.max(now);
@@ -345,7 +339,6 @@ fn counts(header: &Header) -> Counts {
             .collect(),
         probes_removed: header.instrumentation.probes_removed.load(Relaxed),
         learning: header.learning.load(Relaxed),
-        early: header.early.load(Relaxed),
         checks: header.checks.load(Relaxed),
         resumed: header.resumed.load(Relaxed),
         through: std::array::from_fn(|at| header.through[at].load(Relaxed)),
@@ -365,7 +358,6 @@ fn since(now: &Counts, before: &Counts) -> Counts {
         resumed: now.resumed.saturating_sub(before.resumed),
         through: std::array::from_fn(|at| now.through[at].saturating_sub(before.through[at])),
         learning: now.learning.saturating_sub(before.learning),
-        early: now.early.saturating_sub(before.early),
         probes_removed: now.probes_removed.saturating_sub(before.probes_removed),
         fresh: now.fresh.saturating_sub(before.fresh),
         keys: keys.filter(|&(_, count)| count > 0).collect(),
