@@ -62,12 +62,13 @@ pub fn render(report: &Report, style: &Style) -> String {
     text.extend(report.through.map(|through| self::through(through, style)));
     text.push_str(&verdict(report, style));
     text.push('\n');
-    let mut facts = vec![
-        clean(&report.strategy),
-        count(report.executions, "execution"),
-        format!("{} distinct", grouped(report.distinct)),
-    ];
-    if report.classes < report.executions {
+    let mut facts = vec![clean(&report.strategy), count(report.executions, "execution")];
+    if report.classes == 0 && report.learning > 0 {
+        facts.push("all in the learning phase".to_owned());
+    } else {
+        facts.push(format!("{} distinct", grouped(report.distinct)));
+    }
+    if report.classes > 0 && report.classes < report.executions {
         facts.push(format!("{} with every scheduling point", grouped(report.classes)));
     }
     facts.extend([

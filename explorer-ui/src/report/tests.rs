@@ -224,6 +224,16 @@ fn a_search_report_with_everything_beside_failures() {
 }
 
 #[test]
+fn a_search_that_ends_in_its_learning_phase_has_no_distinct_schedules() {
+    let text = |classes: u64| {
+        let counts = format!(r#"{{"executions":3,"learning":3,"classes":{classes}}}"#);
+        search::render(&sample_report(&counts), &PLAIN)
+    };
+    assert!(text(0).contains("3 executions · all in the learning phase · "), "{}", text(0));
+    assert!(!text(3).contains("learning phase"), "{}", text(3));
+}
+
+#[test]
 fn a_complete_search_says_what_it_covered() {
     let lines: Vec<String> = ["null", "0", "1", "2", "-1"]
         .iter()

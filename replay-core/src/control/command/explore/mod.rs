@@ -107,6 +107,13 @@ where
         true => state_file::load(target, options)?,
         false => SearchState::new(Frontier::new(plan(options))),
     };
+    if saved.learning_cut_at.is_some_and(|cut| cut < learning_limit(options)) {
+        // The executions after it had fewer points than those of a search with this limit. They are few.
+        saved = SearchState {
+            earlier: saved.earlier,
+            ..SearchState::new(Frontier::new(plan(options)))
+        };
+    }
     if options.visits {
         saved.visits.get_or_insert_default();
     }
@@ -121,8 +128,7 @@ where
         Collector::Substitute => pieces::job_of(options),
         Collector::First | Collector::Returned => learn::job(target, options, interrupt)?,
     };
-    // The learning phase is not more than half of the search.
-    let last = options.max_executions.map_or(u64::MAX, |most| most.div_ceil(2));
+    let last = learning_limit(options);
     let job = Job { earlier_learning: known, visits: options.visits, last, ..job };
     let reset = job.reset;
     let pool =
@@ -168,6 +174,11 @@ where
     }
     search.finish();
     Ok(search)
+}
+
+/// The most executions of the learning phase: half of the search.
+fn learning_limit(options: &SearchOptions) -> u64 {
+    options.max_executions.map_or(u64::MAX, |most| most.div_ceil(2))
 }
 
 /// Warm-up runs before the search, without preemptions, so that files and caches that the program
@@ -472,8 +483,9 @@ impl Search<'_> {
                 self.saved.counts.add(&piece.counts);
             }
             if piece.work.is_learning() {
-                // Executions of the search are limited to fewer steps.
-                self.saved.counts.max_steps = 0;
+                let limit = learning_limit(self.options);
+                self.saved.learning_cut_at = (piece.counts.learning >= limit).then_some(limit);
+                self.saved.learning_steps = std::mem::take(&mut self.saved.counts.max_steps);
             }
         }
         for (_, fingerprints) in round.counted() {

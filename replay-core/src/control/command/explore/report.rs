@@ -189,7 +189,10 @@ impl Search<'_> {
                 jumps: total.jumps,
             },
             threads: total.max_tasks,
-            max_steps: total.max_steps,
+            max_steps: match total.max_steps {
+                0 => self.saved.learning_steps,
+                most => most,
+            },
             cut: total.cut,
             step_limit: self.step_limit(&total),
             races,

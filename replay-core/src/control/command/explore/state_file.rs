@@ -83,6 +83,10 @@ pub(super) struct SearchState {
     pub(super) rounds: u64,
     /// Counters of the completed rounds.
     pub(super) counts: Counts,
+    /// The most steps of an execution of the learning phase, where other limits on steps hold.
+    pub(super) learning_steps: u64,
+    /// The limit of executions that ended the learning phase, if one did.
+    pub(super) learning_cut_at: Option<u64>,
     pub(super) distinct: Distinct,
     pub(super) bugs: Vec<KnownFailure>,
     /// Failures of the learning phase that the search may find again, with more points.
@@ -124,6 +128,8 @@ impl SearchState {
             round: Round::default(),
             rounds: 0,
             counts: Counts::default(),
+            learning_steps: 0,
+            learning_cut_at: None,
             distinct: Distinct::default(),
             bugs: Vec::new(),
             early: Vec::new(),
