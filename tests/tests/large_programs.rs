@@ -39,6 +39,15 @@ fn executions_that_learn_count_in_a_program_with_much_code() {
     assert!(report.learning > OPENING, "{report:#?}");
 }
 
+/// The limit on executions ends the learning phase before it observed any access.
+#[test]
+fn a_search_with_few_executions_observes_the_accesses() {
+    let options = ["--strategy", "dpor", "--max-executions", "20"];
+    let report = explore("much_code", &options, &["counts"]);
+    assert!(report.points.probes > 0 && report.executions <= 20, "{report:#?}");
+    assert_ne!(report.verdict, Verdict::Clean, "{report:#?}");
+}
+
 #[test]
 fn a_complete_search_of_a_program_with_much_code_consists_of_its_classes() {
     let search = ["--strategy", "dpor", "--points", "racy"];

@@ -263,12 +263,12 @@ impl Root {
         }
     }
 
-    /// Whether the learning phase has run as many executions as the whole search may.
+    /// Whether the learning phase has run as many executions as it may.
     fn is_out_of_executions(&self) -> bool {
         header().learning.load(Relaxed) >= self.last
     }
 
-    /// Whether the search ends with the learning phase, whose points are not complete.
+    /// Whether the learning phase ends although its points are not complete.
     fn ends_incomplete(&self) -> bool {
         self.failed_early.get() || self.is_out_of_executions()
     }
@@ -294,7 +294,9 @@ impl Root {
             return;
         }
         self.opening.set(Opening::Over);
-        if ends && let Some(learning) = current.take() {
+        if self.failed_early.get()
+            && let Some(learning) = current.take()
+        {
             // The search ends without another execution.
             self.strategy.set(learning.search);
             self.strategy_replaced();

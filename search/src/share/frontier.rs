@@ -69,7 +69,7 @@ pub struct Work {
 
 impl Work {
     fn new(strategy: AnyStrategy, first: u64, budget: u64, part: usize) -> Work {
-        let (searches, unsettled) = (part < LEARNING, Learned::default());
+        let (searches, unsettled) = (part != CHECK, Learned::default());
         Work { strategy, first, budget, searches, settles_after: 0, unsettled, part }
     }
 

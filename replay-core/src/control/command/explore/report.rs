@@ -33,11 +33,10 @@ impl Search<'_> {
             seen.iter().for_each(|&fingerprint| fingerprints.add(fingerprint));
         }
         let classes = self.saved.frontier.executions() + ended;
-        let executions = self.before_round() + ended;
-        let runs = self.saved.frontier.runs() + runs + self.learning();
-        let learning = self.learning();
+        let (before_round, learning) = (self.before_round(), self.learning());
+        let executions = before_round + ended;
+        let runs = self.saved.frontier.runs() + runs + learning;
         let given_up = runs.saturating_sub(executions);
-        let before_round = self.before_round();
         let round = &self.saved.round;
         for known in &mut self.saved.bugs {
             let first = known.first;

@@ -221,7 +221,7 @@ impl Round {
     pub(super) fn back(&mut self, at: usize, back: PieceResult) {
         let PieceResult { done, mut fingerprints, finished, grew, learned, mut counts, .. } = back;
         let piece = &mut self.pieces[at];
-        if !piece.work.searches && !piece.work.is_learning() {
+        if !piece.work.searches {
             // Verification walks are not part of the search, and neither are their failures.
             counts.forget_failures();
         }
