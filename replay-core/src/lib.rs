@@ -20,6 +20,7 @@ pub mod suppressions;
 pub mod symbols;
 mod xstate;
 
+pub use control::clients::record_clients;
 pub use control::command::{
     OpenRunner, WorkerPool, explore, explore_with, learn, pieces, print_backtraces,
     reduce_environment, replay, run, substitute,

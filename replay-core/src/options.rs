@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use traces::points::{Granularity, Learned, ModuleAddress};
+use traces::clients::Client;
+use traces::points::{Granularity, Learned, ModuleAddress, StartPoint};
 use traces::report::Bug;
 use traces::trace::EnvironmentUse;
 use traces::wire::{FoundFailure, Probing, Reset, Tracking};
@@ -112,6 +113,14 @@ pub struct SearchOptions {
     pub slack: search::time::Slack,
     /// How long an execution waits for another process if no thread can run.
     pub outside_limit: Duration,
+    /// Where the search begins, as the user wrote it (`--begin-at`); empty: at main.
+    pub begin_at: String,
+    /// The same, compiled ([`crate::predicates::compile`]).
+    pub start_at: Option<StartPoint>,
+    /// The commands of the program's clients, as the user wrote them (`--client`).
+    pub client_commands: Vec<String>,
+    /// What these did when they were recorded ([`crate::record_clients`]).
+    pub clients: Vec<Client>,
     /// The threads that run serially (`--serial`): `T4`, `T4..T9`, a name or a start function.
     pub serial: Vec<String>,
     /// Whether main belongs to a test harness: it runs only when no other thread can.
@@ -205,6 +214,10 @@ impl Default for SearchOptions {
             short_counts: 0,
             slack: search::time::SLACK,
             outside_limit: Duration::from_secs(10),
+            begin_at: String::new(),
+            start_at: None,
+            client_commands: Vec::new(),
+            clients: Vec::new(),
             changes: Vec::new(),
             when: Vec::new(),
             through: Vec::new(),
@@ -252,6 +265,8 @@ impl SearchOptions {
             changes: options.changes.clone(),
             predicates: options.predicates.clone(),
             main_last: options.main_last,
+            start_at: options.start_at,
+            clients: options.clients.clone(),
             ..self
         }
     }

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agent_expression;
+pub mod clients;
 pub mod compact;
 pub mod enabled;
 pub mod execution;

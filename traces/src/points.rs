@@ -36,6 +36,18 @@ impl Granularity {
     }
 }
 
+/// Where a search begins (`--begin-at`). Up to there each execution follows one schedule, and no memory access is
+/// a scheduling point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartPoint {
+    /// Where the program first waits for clients, other processes or times, and can do nothing else.
+    Idle,
+    /// Where a thread first reaches the site of the predicate with the purpose
+    /// [`Start`](crate::predicate::Purpose::Start).
+    Site,
+}
+
 /// An address that is valid in every process of the same program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ModuleAddress {

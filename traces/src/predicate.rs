@@ -153,6 +153,8 @@ pub enum Purpose {
     /// Tasks execute the same steps at its sites as for `Satisfy`, so that the schedule that a search found
     /// can be repeated and continues behind the state in which it holds.
     Visit,
+    /// The search begins where a task first reaches its site (`--begin-at`), which adds no steps after that.
+    Start,
 }
 
 impl Purpose {

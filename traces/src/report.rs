@@ -223,6 +223,9 @@ pub struct Report {
     /// Executions that ended because they reached their limit on steps.
     #[serde(default)]
     pub cut: u64,
+    /// Executions that ended because the program sent something else to a client than in the recording.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub outside: u64,
     /// The largest limit on steps that an execution had.
     #[serde(default)]
     pub step_limit: u64,

@@ -100,6 +100,12 @@ pub struct Options {
     /// The predicates of the search (`--when`): their sites are steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub predicates: Vec<crate::predicate::Predicate>,
+    /// Where the search began (`--begin-at`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_at: Option<crate::points::StartPoint>,
+    /// What the program's clients do (`--client`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clients: Vec<crate::clients::Client>,
     /// Whether main belongs to a test harness: it runs only when no other task can, and its accesses are
     /// no scheduling points.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

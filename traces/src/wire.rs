@@ -305,8 +305,10 @@ pub struct Header {
     pub resumed: AtomicU64,
     /// See [`fell_back`]; `message` has the reason.
     pub fell_back: AtomicU32,
-    /// Executions that reached the step limit.
+    /// Executions that reached the step limit, and those in `outside`.
     pub cut: AtomicU64,
+    /// Executions that ended because the program sent something else to a client than in the recording.
+    pub outside: AtomicU64,
     /// Executions that ended without a failure and with one that did not meet a predicate with the purpose
     /// [`crate::predicate::Purpose::Through`], and those that did.
     pub through: [AtomicU64; 4],

@@ -48,6 +48,11 @@ pub struct File {
     /// `--patience`.
     #[serde(rename = "patience", deserialize_with = "parse_duration")]
     pub outside_limit: Option<Duration>,
+    /// `--begin-at`.
+    pub begin_at: Option<String>,
+    /// `--client`.
+    #[serde(rename = "client")]
+    pub clients: Vec<String>,
     /// `--scratch`.
     #[serde(deserialize_with = "parse_scratch")]
     pub scratch: Option<values::ScratchChoice>,

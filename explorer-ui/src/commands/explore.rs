@@ -174,6 +174,7 @@ fn search(
     warn_of_unused_input(console);
     let mut line = Line::new(console, settings.options.keep_going);
     let mut options = replay_core::predicates::compile(&target, &settings.options, interrupted)?;
+    options = replay_core::record_clients(&target, &options, interrupted)?;
     options.main_last = match settings.harness {
         HarnessChoice::Main => true,
         HarnessChoice::None => false,

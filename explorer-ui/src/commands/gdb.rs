@@ -55,6 +55,7 @@ fn target_and_schedule(args: &GdbArgs, console: &Console) -> Result<(Target, Tra
             SearchOptions { strategy: StrategyChoice::NON_PREEMPTIVE, ..SearchOptions::default() };
         let mut line = Line::new(console, false);
         let trace = interrupt::during(|interrupted| {
+            let options = replay_core::record_clients(&target, &options, interrupted)?;
             let learned = replay_core::learn(&target, &options, interrupted, &mut line)?;
             let options = SearchOptions { fail_on: FailureKind::ALL.to_vec(), ..learned };
             replay_core::run(&target, &options, interrupted)

@@ -59,8 +59,9 @@ pub(super) fn first_run(
     end: &AtomicBool,
     tell: &dyn Fn(&str),
 ) -> Result<(Trace, Runner), Error> {
+    let options = replay_core::record_clients(&target, options, end)?;
     tell("learning conflicting accesses");
-    let options = replay_core::learn(&target, options, end, &mut LearningProgress(tell))?;
+    let options = replay_core::learn(&target, &options, end, &mut LearningProgress(tell))?;
     tell("running the program without preemptions");
     let run = counts.unwrap_or_else(|| replay_core::failure_kinds_for_replay(None));
     let run = SearchOptions { fail_on: run, ..options.clone() };

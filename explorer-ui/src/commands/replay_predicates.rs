@@ -12,7 +12,7 @@ use crate::report::json_output::json;
 use crate::report::search;
 use crate::report::text::{clean, count};
 use replay_core::{SearchOptions, StrategyChoice, store};
-use traces::points::Granularity;
+use traces::points::{Granularity, StartPoint};
 use traces::predicate::{Predicate, Purpose};
 use traces::report::{PredicateResult, Report, Verdict};
 
@@ -51,6 +51,12 @@ pub(super) fn main(args: &ReplayArgs, console: &Console) -> Result<Status, Probl
         reuse: recorded.reuse,
         short_counts: recorded.short_counts,
         slack: recorded.slack,
+        clients: recorded.clients.clone(),
+        begin_at: match recorded.start_at {
+            None => String::new(),
+            Some(StartPoint::Idle) => "idle".to_owned(),
+            Some(StartPoint::Site) => of(Purpose::Start).concat().replacen("*@", "", 1),
+        },
         keep_going: true,
         when,
         always,
@@ -101,6 +107,7 @@ fn as_typed(predicate: &Predicate) -> String {
         Purpose::Never => predicate.text.strip_prefix("never "),
         Purpose::Through => predicate.text.strip_prefix("through "),
         Purpose::Visit => predicate.text.strip_prefix("visit "),
+        Purpose::Start => predicate.text.strip_prefix("start "),
     };
     text.unwrap_or(&predicate.text).to_owned()
 }

@@ -38,6 +38,7 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
         let mut line = Line::new(console, false);
         // Only the execution that the user asked for may leave anything behind.
         let options = replay_core::predicates::compile(&target, &settings.options, &interrupted)?;
+        let options = replay_core::record_clients(&target, &options, &interrupted)?;
         let options = replay_core::learn(&target, &options, &interrupted, &mut line)?;
         target.files = WorkingFiles::new(settings.files.unwrap_or_default());
         Ok(replay_core::run(&target, &options, &interrupted)?)

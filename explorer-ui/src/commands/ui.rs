@@ -84,6 +84,8 @@ fn refuse_recorded_options(args: &ProgramArgs) -> Result<(), Problem> {
         ("--short-counts", args.short_counts.is_some()),
         ("--slack", args.slack.is_some()),
         ("--patience", args.outside_limit.is_some()),
+        ("--begin-at", args.begin_at.is_some()),
+        ("--client", !args.clients.is_empty()),
         ("--reset", args.reset.is_some()),
         ("--fail-on", args.fail_on.is_some()),
         ("--points", args.points.is_some()),

@@ -254,6 +254,7 @@ pub(crate) fn empty_report(verdict: Verdict, strategy: &str, reason: String) -> 
         threads: 0,
         max_steps: 0,
         cut: 0,
+        outside: 0,
         step_limit: 0,
         races: Vec::new(),
         race_details: Vec::new(),

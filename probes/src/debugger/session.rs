@@ -43,7 +43,7 @@ pub(crate) fn ended(end: &End) {
     let (how, found) = match end {
         End::Passed => (ended::PASSED, None),
         End::Failed(found) => (ended::FAILED, Some(found)),
-        End::Cut | End::GivenUp => (ended::CUT, None),
+        End::Cut | End::Outside | End::GivenUp => (ended::CUT, None),
         End::Diverged(Divergence { step, what }) => {
             channel::note(&format!("step {}: {what}", step + 1));
             (ended::DIVERGED, None)

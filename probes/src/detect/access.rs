@@ -18,6 +18,7 @@ use crate::detect::shadow::{Shadow, Viewer};
 use crate::detect::slot::{ATOMIC, Head, IN_PARTS, MEANT, PROVEN, Slot, USED, WRITE, bytes_within};
 use crate::detect::waiting::{PATIENCE, Waiting};
 use crate::memory::arena;
+use crate::state::start_point;
 use crate::state::world::world;
 use crate::steps::record;
 use std::cell::Cell;
@@ -161,6 +162,9 @@ pub(crate) fn is_crowded() -> bool {
 
 /// Sets how closely accesses are monitored from here on.
 pub(crate) fn update_monitoring() {
+    if start_point::is_ahead() {
+        return POINTS.monitoring.set(Monitoring::Off);
+    }
     let suspect = POINTS.suspect.get() || POINTS.watched.get();
     let in_full = POINTS.all.get() || suspect || race::is_watching();
     POINTS.monitoring.set(if in_full { Monitoring::Full } else { Monitoring::SkipRepeats });

@@ -9,6 +9,7 @@ use crate::fiber::switch::{self, Parked};
 use crate::instrument::binary::open_files;
 use crate::instrument::monitoring;
 use crate::kernel::children;
+use crate::kernel::clients;
 use crate::kernel::left_files;
 use crate::kernel::own_names;
 use crate::kernel::panic_stack;
@@ -25,6 +26,7 @@ use crate::schedule::program_predicates;
 use crate::schedule::scheduler;
 use crate::schedule::scope;
 use crate::schedule::stall;
+use crate::schedule::start_point;
 use crate::schedule::time;
 use crate::state::end::End;
 use crate::state::outcome;
@@ -36,9 +38,10 @@ use crate::steps::record;
 use crate::sys::channel::{self, header};
 use crate::sys::dispatch;
 use crate::sys::raw;
-use search::{AnyStrategy, Coverage, Divergence, Outcome, Reduction, Strategy};
+use search::{AnyStrategy, Divergence, Outcome, Reduction, Strategy};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use traces::predicate::{Predicate, Purpose};
 use traces::wire::{self, FoundFailure, Reset, state};
 
 use crate::debugger::task_table;
@@ -47,7 +50,10 @@ use crate::executions::job;
 use crate::executions::learning;
 use crate::executions::memory_loop;
 use crate::executions::outbox;
-use crate::executions::shared_search;
+use crate::executions::processes::{
+    await_controller, cannot_fork, die_with_parent, ended, exit_if_failed, ready, restore_files,
+    set_up_process, unresponsive,
+};
 use crate::executions::upcalls;
 
 use crate::state::root::root;
@@ -173,53 +179,6 @@ pub(crate) fn fork_loop() -> ! {
     }
 }
 
-/// Why a process for an execution cannot be made, and what to do.
-pub(crate) fn cannot_fork(result: i64) -> String {
-    let why = match -result as i32 {
-        libc::EAGAIN => {
-            "there are too many processes: use fewer --workers, or raise the limit (ulimit -u, or that \
-             of the control group)"
-        }
-        libc::ENOMEM => {
-            "there is no memory left: use fewer --workers or a smaller --max-memory, or raise the \
-             limit (ulimit -v, or that of the control group)"
-        }
-        number => return format!("cannot fork a process for an execution (error {number})"),
-    };
-    format!("cannot fork a process for an execution: {why}")
-}
-
-/// Ends the process if its child failed, was disturbed or held: the child has reported the reason to the
-/// controller already.
-pub(crate) fn exit_if_failed() {
-    if matches!(header().state.load(Acquire), state::FAILED | state::DISTURBED | state::HELD) {
-        raw::exit_process(70);
-    }
-}
-
-/// Whether the controller killed the process of the last execution, because it did not react to the
-/// watchdog's signal.
-pub(crate) fn unresponsive() -> bool {
-    header().unresponsive.swap(0, Relaxed) != 0
-}
-
-/// The number of executions that ended, with any outcome.
-fn ended() -> u64 {
-    header().executions.load(Relaxed) + header().learning.load(Relaxed)
-}
-
-/// Arranges for this process to be killed when its parent, the worker, dies.
-pub(crate) fn die_with_parent(parent: i64) {
-    // SAFETY: the calls pass no pointers.
-    unsafe {
-        raw::call!(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        // If the parent died before `prctl`, this process has a new parent and will get no signal.
-        if raw::call!(libc::SYS_getppid) != parent {
-            raw::exit_process(0);
-        }
-    }
-}
-
 /// The child ended before it could report an outcome: the program ended its own process.
 fn died(number: u64, status: i32, unresponsive: bool) {
     record::adopt();
@@ -257,29 +216,6 @@ fn one() -> bool {
     left_files::end(&end);
     system_v::end();
     settle(number, end)
-}
-
-/// Begins the next execution unless that was done already; false if there is none to run.
-pub(crate) fn ready() -> bool {
-    let root = root();
-    if root.begun.get() {
-        return true;
-    }
-    if root.shared && !root.is_learning() {
-        root.begun.set(shared_search::ready(root));
-        return root.begun.get();
-    }
-    if header().stop.load(Acquire) != 0 || root.next.get() > root.last {
-        return false;
-    }
-    if !root.strategy.borrow().begin(root.number()) {
-        let coverage = root.strategy.borrow().coverage();
-        let complete = matches!(coverage, Coverage::Complete { .. } | Coverage::AsAsked);
-        header().complete.store(u32::from(complete), Release);
-        return false;
-    }
-    root.begun.set(true);
-    true
 }
 
 /// Runs the execution that was begun.
@@ -327,6 +263,7 @@ pub(crate) fn begin_execution() {
     }
     header().output_len.store(0, Relaxed);
     header().running.store(0, Relaxed);
+    start_point::begin();
     record::begin();
     objects::begin();
     overdue::begin();
@@ -345,20 +282,7 @@ pub(crate) fn begin_execution() {
     socket_limits::begin();
     system_v::begin();
     own_names::begin();
-}
-
-/// Reports to the watchdog which process runs the execution.
-pub(crate) fn note_process() {
-    // SAFETY: `getpid` takes no arguments and touches no memory.
-    header().execution_pid.store(unsafe { raw::call!(libc::SYS_getpid) } as i32, Relaxed);
-}
-
-/// Prepares this process for executions.
-pub(crate) fn set_up_process() {
-    note_process();
-    if let Err(message) = faults::install().and_then(|()| dispatch::enable()) {
-        channel::fail(&message);
-    }
+    clients::begin();
 }
 
 /// Adds to a counter that has no other writer, without the locked instruction of an atomic addition
@@ -397,7 +321,8 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
         {
             let learned = Box::new(root.learned.borrow().known().clone());
             // The search describes the failure better: with these points, or led by the predicates.
-            let unsettled = !root.predicates.is_empty()
+            let leads = |one: &Predicate| one.purpose != Purpose::Start;
+            let unsettled = root.predicates.iter().any(leads)
                 || root.learned.borrow().is_unsettled()
                 || root.stacks_seen.get() != root.stacks_touched.get();
             if !unsettled && root.stop_at_first {
@@ -430,7 +355,7 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
         End::Passed => Outcome::Passed,
         End::Failed(found) if outcome::counts(found.kind) => Outcome::Failed,
         End::Failed(_) => Outcome::Passed,
-        End::Cut => Outcome::Cut,
+        End::Cut | End::Outside => Outcome::Cut,
         End::GivenUp | End::Diverged(_) => Outcome::GivenUp,
     };
     // A failure of a kind that does not count says nothing about how the execution would have ended.
@@ -513,6 +438,10 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
             }
         }
         End::Cut => add(&header.cut, 1),
+        End::Outside => {
+            add(&header.cut, 1);
+            add(&header.outside, 1);
+        }
         End::Diverged(divergence) => {
             add(&header.diverged, 1);
             outbox::diverged(number, divergence);
@@ -521,31 +450,16 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
     }
     root.settle_points(regular);
     header.executions.store(header.executions.load(Relaxed) + 1, Release);
+    if !root.live.is_empty() {
+        outbox::recorded(clients::take_recording());
+    }
     if root.park {
         park();
     }
     stop
 }
 
-/// Waits until the controller has restored the files that the last execution changed.
-pub(crate) fn restore_files() {
-    if header().files_changed.load(Relaxed) != 0 {
-        await_controller(state::RESTORE);
-    }
-}
-
 /// Waits until the controller has inspected the process.
 fn park() {
     await_controller(state::PARKED);
-}
-
-/// Asks the controller for something, and waits until it was done.
-fn await_controller(request: u32) {
-    let header = header();
-    header.resume.store(0, Release);
-    channel::set_state(request);
-    while header.resume.load(Acquire) == 0 {
-        raw::futex_wait(&header.resume, 0, 1000);
-    }
-    header.state.store(state::RUNNING, Release);
 }

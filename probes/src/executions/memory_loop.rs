@@ -12,11 +12,12 @@ use crate::detect::access::{POINTS, note_gap};
 use crate::detect::learned_points;
 use crate::executions::checkpoints;
 use crate::executions::common_prefix::{self, CommonPrefix};
-use crate::executions::manager::{
-    add, cannot_fork, die_with_parent, execute, exit_if_failed, fork_loop, note_process, ready,
-    restore_files, set_up_process, settle, unresponsive,
-};
+use crate::executions::manager::{add, execute, fork_loop, settle};
 use crate::executions::own_memory::own_ranges;
+use crate::executions::processes::{
+    cannot_fork, die_with_parent, exit_if_failed, note_process, ready, restore_files,
+    set_up_process, unresponsive,
+};
 use crate::kernel::left_files;
 use crate::kernel::pass;
 use crate::kernel::system_v;
@@ -416,7 +417,7 @@ fn kind(end: &End) -> u64 {
     match end {
         End::Passed => 1,
         End::Failed(found) => found.key | 1,
-        End::Cut => 2,
+        End::Cut | End::Outside => 2,
         End::GivenUp => GIVEN_UP,
         End::Diverged(_) => 6,
     }

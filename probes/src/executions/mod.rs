@@ -10,5 +10,7 @@ pub(crate) mod memory_edits;
 pub(crate) mod memory_loop;
 pub(crate) mod outbox;
 pub(crate) mod own_memory;
+pub(crate) mod processes;
 pub(crate) mod shared_search;
+pub(crate) mod start_point;
 pub(crate) mod upcalls;

@@ -9,7 +9,7 @@ use search::Divergence;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use traces::compact;
 use traces::points::LearningResult;
-use traces::wire::{FoundFailure, KeyCount, RuntimeMessage};
+use traces::wire::{FoundFailure, KeyCount, RecordedClient, RuntimeMessage};
 
 /// The ring is large, for messages about long executions. If the controller has read everything, the next
 /// message after this many bytes goes to the start again: a long search would touch every page otherwise.
@@ -60,6 +60,11 @@ pub(crate) fn early(found: FoundFailure) {
 /// Sends the result of the learning phase.
 pub(crate) fn learned(result: LearningResult, known: bool) {
     send(&RuntimeMessage::Learned { result, known });
+}
+
+/// Sends what the clients of the execution did.
+pub(crate) fn recorded(clients: Vec<RecordedClient>) {
+    send(&RuntimeMessage::Recorded(clients));
 }
 
 /// The size of the last execution's schedule as one number: fewer preemptions, then switches, then

@@ -3,7 +3,8 @@
 use crate::debugger::session;
 use crate::detect::access;
 use crate::executions::own_memory;
-use crate::instrument::{binary, freed_memory, reuse};
+use crate::executions::start_point;
+use crate::instrument::{binary, freed_memory, monitoring, reuse};
 use crate::kernel::polling;
 use crate::kernel::{alerts, outside, pass, signal_delivery, timer};
 use crate::schedule::interrupt::{self, Due};
@@ -71,6 +72,11 @@ impl Upcalls for Runtime {
             Due::Spins => return false,
         }
         true
+    }
+
+    fn start_point_reached(&self) {
+        start_point::reached();
+        monitoring::begin();
     }
 
     fn deliver_outside(&self) {

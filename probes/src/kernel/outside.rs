@@ -1,12 +1,13 @@
 //! What parked tasks wait for that only another process can provide, for messages and for the scheduler.
 
 use crate::kernel::children;
+use crate::kernel::clients;
 use crate::kernel::descriptor_kind::{Kind, kind};
 use crate::kernel::pass;
 use crate::schedule::external;
 use crate::schedule::stall;
 use crate::state::open_words;
-use crate::state::task::{Gate, Task};
+use crate::state::task::{Gate, Task, TaskKind};
 use crate::state::world::world;
 use traces::Operation;
 
@@ -22,14 +23,15 @@ fn is_for_signal(task: &Task) -> bool {
 }
 
 /// What that is, with the call.
-pub(crate) fn describe(task: u16) -> String {
-    let task = &world().tasks[usize::from(task)];
+pub(crate) fn describe(number: u16) -> String {
+    let task = &world().tasks[usize::from(number)];
     let call = pass::name(task.call.get());
     let asked = task.outside.get().filter(|_| task.gate() == Gate::Open);
     match task.gate() {
         _ if let Some((descriptor, _)) = asked => {
             format!("loop that calls {call} for {}", of_descriptor(u64::from(descriptor) + 1))
         }
+        _ if task.kind.get() == TaskKind::Client => clients::describe(number),
         _ if is_for_signal(task) => "wait for a signal".to_owned(),
         Gate::FileFree(_) => {
             format!("wait in {call} for the lock of descriptor {}", task.object.get() - 1)

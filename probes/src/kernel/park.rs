@@ -104,6 +104,12 @@ fn park_until(
     }
 }
 
+/// A client's task waits for its next action (`wait`), which is one step with the end of the wait, and changes what
+/// these words represent.
+pub(crate) fn client_step(words: WordSet, wait: &ExternalWait, object: u64, site: u64) {
+    park_to_change(words, wait, object, Interrupted::Never, site);
+}
+
 /// Parks the running task at a gate that something outside the program may open; false if a signal
 /// handler ended the wait. Cancellation acts here.
 pub(crate) fn park_at(

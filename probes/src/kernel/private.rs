@@ -4,6 +4,7 @@
 use crate::kernel::children;
 use crate::kernel::descriptor_kind::{Kind, describe, inode, kind, option, target_of};
 use crate::kernel::own_names;
+use crate::state::clients;
 use crate::state::start;
 use crate::sys::raw;
 
@@ -20,6 +21,7 @@ pub(crate) fn is_private(descriptor: u64) -> bool {
         return false;
     }
     match target {
+        _ if inode(descriptor).is_some_and(|(_, inode)| clients::is_served(inode)) => true,
         _ if target.starts_with(b"pipe:") => true,
         _ if target.starts_with(b"socket:") => is_connected_here(descriptor),
         b"anon_inode:[eventfd]" | b"anon_inode:[timerfd]" => true,

@@ -8,9 +8,9 @@ use crate::kernel::private::is_private;
 use crate::kernel::signal_calls::{last_moment, serve_action, sigaltstack};
 use crate::kernel::timer::descriptor;
 use crate::kernel::{
-    children, descriptor_order, direct_calls, exit, file_lock, forks, ipc, messages, opening,
-    output, random, readiness, signal_delivery, signal_descriptor, signal_read, signal_waits,
-    socket_limits, splices, system_v, task_files, thread_list, time, transfer,
+    children, clients, descriptor_order, direct_calls, exit, file_lock, forks, ipc, messages,
+    opening, output, random, readiness, signal_delivery, signal_descriptor, signal_read,
+    signal_waits, socket_limits, splices, system_v, task_files, thread_list, time, transfer,
 };
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
@@ -52,7 +52,9 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     let order = descriptor_order::of(number, args);
     let mut path = [0; 256];
     let (own, about) = thread_list::with_own_path(number, args, &mut path);
+    let room = clients::room(number, args);
     let answer = answer(number, own, site);
+    clients::returned(number, args, room, answer, site);
     task_files::returned(number, args, answer, about, site);
     descriptor_order::apply(order, answer);
     if (-4095..0).contains(&answer) {
@@ -338,7 +340,8 @@ fn answer_of(number: i64, args: [u64; 6], site: u64) -> i64 {
             }
             answer
         }
-        libc::SYS_connect => opening::connect(args, site),
+        libc::SYS_connect => clients::connect(args, site),
+        libc::SYS_bind => clients::bind(args),
         libc::SYS_setsockopt => {
             let answer = pass(number, args);
             if answer == 0 {

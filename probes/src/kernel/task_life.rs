@@ -53,8 +53,7 @@ fn end_task(result: u64) -> ! {
     // A thread that has ended receives no signals.
     task.mask.set(u64::MAX);
     mutex::owner_ends();
-    if world.alive().all(|other| other == number || world.tasks[usize::from(other)].is_timer.get())
-    {
+    if world.alive().all(|other| other == number || !world.tasks[usize::from(other)].is_thread()) {
         // The end of the last thread is the end of the process, with status 0 (POSIX,
         // pthread_exit).
         exit::after_last_thread();

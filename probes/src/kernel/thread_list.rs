@@ -125,7 +125,7 @@ pub(crate) fn list(args: [u64; 6]) -> i64 {
     let world = world();
     let threads = world
         .alive()
-        .filter(|&number| !world.tasks[usize::from(number)].is_timer.get())
+        .filter(|&number| world.tasks[usize::from(number)].is_thread())
         .map(|number| world.tid(number).to_string());
     let names = [".".to_owned(), "..".to_owned()].into_iter().chain(threads);
     let mut entries = Vec::new();

@@ -14,7 +14,7 @@ use crate::schedule::scheduler::point;
 use crate::state::clock;
 use crate::state::outcome;
 use crate::state::pending_signals::Information;
-use crate::state::task::Gate;
+use crate::state::task::{Gate, TaskKind};
 use crate::state::time::NEVER;
 use crate::state::world::{on_fiber, world};
 use crate::sys::errno::set_errno;
@@ -198,7 +198,7 @@ fn set(number: usize, due: u64, interval: u64, site: u64) -> c_int {
         let mut name = [0; 16];
         name[..5].copy_from_slice(b"timer");
         task.name.set(name);
-        task.is_timer.set(true);
+        task.kind.set(TaskKind::Timer);
         task.detached.set(true);
         task.site.set(site);
         // Signals for the process must not go to this task.

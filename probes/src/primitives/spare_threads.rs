@@ -57,7 +57,7 @@ pub(crate) fn library_comes() {
     let world = world();
     for number in 1..world.created.get() {
         let task = &world.tasks[usize::from(number)];
-        if matches!(task.life(), Lifecycle::Alive | Lifecycle::Ended) && !task.is_timer.get() {
+        if matches!(task.life(), Lifecycle::Alive | Lifecycle::Ended) && task.is_thread() {
             thread_block::link(task.block.get());
         }
     }

@@ -3,11 +3,12 @@
 use crate::memory::arena;
 use crate::schedule::external;
 use crate::state::cancellation;
+use crate::state::clients;
 use crate::state::end::End;
 use crate::state::locks::{barrier, holders, mutex, rwlock};
 use crate::state::outcome::{counts, end, found, key, key_of_text};
 use crate::state::start;
-use crate::state::task::{Gate, Lifecycle, Task};
+use crate::state::task::{Gate, Lifecycle, Task, TaskKind};
 use crate::state::world::{World, world};
 use crate::steps::record;
 use traces::wire::FoundFailure;
@@ -210,13 +211,14 @@ pub(crate) fn despite_timers() -> ! {
 
 /// Whether a task is a thread of the program. (A timer is a task as well.)
 fn is_thread(&number: &u16) -> bool {
-    !world().tasks[usize::from(number)].is_timer.get()
+    world().tasks[usize::from(number)].is_thread()
 }
 
 fn deadlock_end() -> End {
     let world = world();
     let cycle = cycle();
-    let timers = world.alive().any(|number| !is_thread(&number));
+    let is_timer = |number: u16| world.tasks[usize::from(number)].kind.get() == TaskKind::Timer;
+    let timers = world.alive().any(is_timer);
     let members: Vec<u16> = match cycle.is_empty() {
         true => world.alive().filter(is_thread).collect(),
         false => cycle.clone(),
@@ -236,7 +238,9 @@ fn deadlock_end() -> End {
         true => FailureKind::BarrierCount,
         false => kind_of_circle(&cycle),
     };
+    let unanswered = clients::describe_awaited().filter(|_| !clients::are_finished());
     let detail = match barrier_left(&members) {
+        left if left.is_empty() && unanswered.is_some() => unanswered.unwrap_or_default(),
         left if left.is_empty() && timers => {
             "a timer is armed, but its expirations change nothing that a thread waits for"
                 .to_owned()

@@ -1,7 +1,7 @@
 //! Waits for other processes: the only ones in which real time passes, and no strategy observes it.
 
 use crate::state::root::root;
-use crate::state::task::{ExternalWait, Gate, Task};
+use crate::state::task::{ExternalWait, Gate, Task, TaskKind};
 use crate::state::upcalls;
 use crate::state::world::world;
 use crate::sys::channel::header;
@@ -121,10 +121,41 @@ pub(crate) fn may_change(count: usize, digest: u32) -> bool {
     true
 }
 
+/// The program only lets time pass, while it has live clients: in real time, so that these have the time that they would
+/// have. Whether one of them has done something.
+#[cold]
+pub(crate) fn lets_time_pass() -> bool {
+    const MOST: u32 = 10;
+    let is_client =
+        |&number: &u16| world().tasks[usize::from(number)].kind.get() == TaskKind::Client;
+    let has_news = || {
+        let mut clients = world().alive().filter(is_client);
+        clients.any(|number| match world().tasks[usize::from(number)].gate() {
+            // SAFETY: as in `is_outside`.
+            Gate::Ready(wait) => unsafe { ExternalWait::is_over(wait) },
+            _ => false,
+        })
+    };
+    let pause = PAUSE;
+    for _ in 0..MOST {
+        if has_news() {
+            return true;
+        }
+        header().heartbeat.fetch_add(1, Relaxed);
+        // SAFETY: the kernel only reads the local `pause`.
+        unsafe { raw::call!(libc::SYS_nanosleep, &raw const pause, 0) };
+    }
+    false
+}
+
 /// The first task that waits for another process, and what it waits for. A wait for what only this process
 /// uses is none.
 pub(crate) fn first_wait() -> Option<(u16, String)> {
-    let task = world().alive().find(|&number| may_end(number) && !is_for_own(number))?;
+    let is_client =
+        |number: &u16| world().tasks[usize::from(*number)].kind.get() == TaskKind::Client;
+    let all = || world().alive().filter(|&number| may_end(number) && !is_for_own(number));
+    // What a client does ends the waits of the others.
+    let task = all().find(is_client).or_else(|| all().next())?;
     Some((task, upcalls::get().outside_wait(task)))
 }
 

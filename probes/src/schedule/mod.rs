@@ -13,5 +13,6 @@ pub(crate) mod scheduler;
 pub(crate) mod scope;
 pub(crate) mod shown_times;
 pub(crate) mod stall;
+pub(crate) mod start_point;
 pub(crate) mod step_limit;
 pub(crate) mod time;

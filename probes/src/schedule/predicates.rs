@@ -22,6 +22,7 @@ use crate::schedule::scheduler::point;
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::root::root;
+use crate::state::start_point;
 use crate::state::task::{Gate, Task};
 use crate::state::world::{on_fiber, world};
 use crate::steps::identity;
@@ -322,13 +323,18 @@ fn arrive_at(address: u64, before_write: bool, behind: u64) {
         return;
     }
     let task = world().task();
-    let Some(Arrival { site, counts, stops }) = arrival(address, before_write) else { return };
+    let Some(arrival) = arrival(address, before_write) else { return };
+    let Arrival { site, counts, stops, starts } = arrival;
     if counts {
         // It can be at several sites until its next operation.
         let others = task.passed.get() != 0 && task.worth.get();
         let is_worth = HERE.lead.get() && (others || judge(task, site).is_worth_holding);
         task.worth.set(is_worth);
         HERE.prepared.borrow().pass(task, site);
+    }
+    if starts {
+        start_point::note_site();
+        point(Operation::Site, 0, behind, Gate::Open);
     }
     if !stops {
         return;
@@ -356,6 +362,8 @@ struct Arrival {
     /// which it stops.
     counts: bool,
     stops: bool,
+    /// Whether the search begins here.
+    starts: bool,
 }
 
 /// What a task finds at the site of an address, if there is one.
@@ -364,16 +372,17 @@ fn arrival(address: u64, before_write: bool) -> Option<Arrival> {
     let at = (address, before_write);
     let site = here.sites.binary_search_by_key(&at, |it| (it.address, it.before_write)).ok()?;
     let number = world().current.get();
-    let (mut counts, mut stops) = (false, false);
+    let (mut counts, mut stops, mut starts) = (false, false, false);
     for &(predicate, role, _) in &here.sites[site].roles {
         if here.takes(predicate, role, number) {
-            match here.predicates[predicate].purpose.counts() {
-                true => counts = true,
-                false => stops = true,
+            match here.predicates[predicate].purpose {
+                Purpose::Start => starts |= start_point::is_ahead(),
+                purpose if purpose.counts() => counts = true,
+                _ => stops = true,
             }
         }
     }
-    Some(Arrival { site, counts, stops })
+    Some(Arrival { site, counts, stops, starts })
 }
 
 /// What the parts of conditions say that a task alone decides at its site.
@@ -477,7 +486,7 @@ pub(crate) fn check() {
     let here = HERE.prepared.borrow();
     let is_watching = world().created.get() > 1;
     for (number, predicate) in here.predicates.iter().enumerate() {
-        if matches!(predicate.purpose, Purpose::Note | Purpose::Visit) {
+        if matches!(predicate.purpose, Purpose::Note | Purpose::Visit | Purpose::Start) {
             continue;
         }
         let is_open = if predicate.purpose == Purpose::Through {
@@ -512,7 +521,11 @@ pub(crate) fn check() {
         let who = if who.is_empty() { String::new() } else { format!(" ({})", who.join(", ")) };
         let text = &predicate.text;
         let (kind, site, detail) = match predicate.purpose {
-            Purpose::Satisfy | Purpose::Through | Purpose::Note | Purpose::Visit => {
+            Purpose::Satisfy
+            | Purpose::Through
+            | Purpose::Note
+            | Purpose::Visit
+            | Purpose::Start => {
                 (FailureKind::Satisfied, world().task().site.get(), format!("{text}{who}"))
             }
             Purpose::Always | Purpose::Never => {

@@ -17,16 +17,19 @@ use crate::schedule::prefix_steps;
 use crate::schedule::program_predicates;
 use crate::schedule::scope;
 use crate::schedule::stall;
+use crate::schedule::start_point;
 use crate::schedule::step_limit;
 use crate::schedule::time;
 use crate::state::cancellation;
+use crate::state::clients::{self, Rest};
 use crate::state::end::End;
 use crate::state::locks::{self, mutex, rwlock, semaphore, spin_lock};
 use crate::state::outcome;
 use crate::state::pending_signals;
 use crate::state::pipes;
 use crate::state::root::root;
-use crate::state::task::{ALERT_BEFORE_STEP, ExternalWait, Gate, Lifecycle, Task};
+use crate::state::start_point as before;
+use crate::state::task::{ALERT_BEFORE_STEP, ExternalWait, Gate, Lifecycle, Task, TaskKind};
 use crate::state::time::NEVER;
 use crate::state::upcalls;
 use crate::state::world::{MAX_TASKS, World, world};
@@ -338,7 +341,10 @@ pub(crate) fn choose_data(of: u32) -> u32 {
     if of < 2 {
         return 0;
     }
-    let taken = switch::on_manager(ask, u64::from(of)) as u32;
+    let taken = match start_point::has_one_schedule() {
+        true => 0,
+        false => switch::on_manager(ask, u64::from(of)) as u32,
+    };
     record::data(taken, of);
     taken
 }
@@ -438,6 +444,51 @@ fn without_choice() -> u64 {
     task.sp.get()
 }
 
+/// If a client can act, the enabled tasks without those whose step is an expiry, with their digest.
+#[cold]
+fn clients_first(
+    world: &World,
+    scratch: &mut Scratch,
+    count: usize,
+    mut digest: u32,
+    expiries: usize,
+) -> (usize, u32, usize) {
+    let is_client = |task: &TaskId| world.tasks[task.index()].kind.get() == TaskKind::Client;
+    if !scratch.enabled[..count].iter().any(is_client) {
+        return (count, digest, expiries);
+    }
+    let mut left = 0;
+    for at in 0..count {
+        let task = scratch.enabled[at];
+        if scratch.expiries[..expiries].contains(&task) {
+            digest ^= world.tasks[task.index()].word.get();
+            continue;
+        }
+        scratch.enabled[left] = task;
+        scratch.operations[left] = scratch.operations[at];
+        left += 1;
+    }
+    (left, digest, 0)
+}
+
+/// The program has clients, and only waits: whether to determine the enabled tasks again. Ends the execution if
+/// nothing more will happen.
+#[cold]
+fn rests(world: &World, enabled: &[TaskId]) -> bool {
+    let waiting = enabled.iter().map(|task| {
+        let of = &world.tasks[task.index()];
+        (task.0, of.site.get(), of.last_step.get())
+    });
+    match clients::at_rest(waiting, world.clock.get()) {
+        Rest::Continues => !enabled.is_empty() && clients::are_live() && external::lets_time_pass(),
+        Rest::Unanswered => deadlock::deadlock(),
+        Rest::Over => {
+            deadlock::check_circle(World::ALL);
+            outcome::end(End::Passed)
+        }
+    }
+}
+
 /// The decision at a point. It runs on the manager's stack with the parked fiber's thread pointer,
 /// and returns the stack pointer to continue with.
 pub(crate) extern "C" fn heddle_pick() -> u64 {
@@ -495,6 +546,18 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         if count == 0 && interrupt::release(world) {
             continue;
         }
+        if before::is_ahead()
+            && start_point::is_reached(&scratch.enabled[..count], &scratch.expiries[..expiries])
+        {
+            // From here on other tasks may count as waiting in loops.
+            continue;
+        }
+        if clients::are_there() && expiries > 0 && count > expiries && clients::are_due(expiries) {
+            (count, digest, expiries) = clients_first(world, scratch, count, digest, expiries);
+        }
+        if clients::are_there() && count == expiries && rests(world, &scratch.enabled[..count]) {
+            continue;
+        }
         let may_be_outside = world.outside.get() > 0 || stall::has_looked_outside();
         if may_be_outside && external::may_change(count, digest) {
             continue;
@@ -535,6 +598,11 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     if step >= world.allowance.next.get() {
         step_limit::check(world, root, step);
     }
+    // The next task, if the schedule is fixed up to the point at which the search begins.
+    let before_start = match before::is_ahead() {
+        true => start_point::next(&scratch.enabled[..count], &scratch.expiries[..expiries]),
+        false => None,
+    };
     let view = View {
         step,
         running: world.running.get().map(TaskId),
@@ -545,13 +613,16 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         digest,
         expiries: &scratch.expiries[..expiries],
         gave_way: world.last.get() == Operation::Yield,
-        tasks: if root.strategy.borrow().needs_pending_now() {
+        tasks: if before_start.is_none() && root.strategy.borrow().needs_pending_now() {
             nexts(world, &mut scratch.tasks, &mut scratch.filled)
         } else {
             &[]
         },
     };
-    let decision = root.strategy.borrow().choose(&view);
+    let decision = match before_start {
+        Some(task) => Decision::Task(TaskId(task)),
+        None => root.strategy.borrow().choose(&view),
+    };
     let chosen = match decision {
         Decision::Task(task) => task.0,
         Decision::GiveUp(GiveUp::Diverged(divergence)) => outcome::end(End::Diverged(divergence)),
@@ -562,6 +633,9 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
             harness: if root.scope.main_last { Harness::Main } else { Harness::None },
             ..next(world, chosen)
         });
+    }
+    if clients::are_there() && view.expiries.contains(&TaskId(chosen)) {
+        clients::expires();
     }
     let task = &world.tasks[usize::from(chosen)];
     if root.full {

@@ -12,6 +12,8 @@ pub(crate) enum End {
     Failed(Box<FoundFailure>),
     /// The execution reached the step limit.
     Cut,
+    /// What the program sent to a client differs from the recording: what the client would do is not known.
+    Outside,
     /// The strategy gave it up as redundant.
     GivenUp,
     /// It left the schedule that it was to follow.

@@ -2,6 +2,7 @@
 
 pub(crate) mod awaited;
 pub(crate) mod cancellation;
+pub(crate) mod clients;
 pub(crate) mod clock;
 pub(crate) mod end;
 pub(crate) mod exclusive;
@@ -17,6 +18,7 @@ pub(crate) mod root;
 pub(crate) mod stack;
 pub(crate) mod stacks;
 pub(crate) mod start;
+pub(crate) mod start_point;
 pub(crate) mod task;
 pub(crate) mod time;
 pub(crate) mod upcalls;

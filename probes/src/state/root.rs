@@ -212,6 +212,14 @@ pub(crate) struct Root {
     pub(crate) slack: search::time::Slack,
     /// How long an execution waits for another process if no task can run, in milliseconds.
     pub(crate) outside_limit: u32,
+    /// Where the search begins; none at main.
+    pub(crate) start_at: Option<traces::points::StartPoint>,
+    /// Whether a process that reached that point runs further executions from there.
+    pub(crate) stays_at_start: Cell<bool>,
+    /// The clients whose actions executions repeat.
+    pub(crate) clients: Vec<traces::clients::Client>,
+    /// The commands of clients that run in this execution.
+    pub(crate) live: Vec<String>,
     /// The clocks of the current execution.
     pub(crate) time: Exclusive<Time>,
     /// The heap block whose allocation and release are recorded with stacks.

@@ -135,6 +135,17 @@ impl ExternalWait {
     }
 }
 
+/// What kinds of tasks there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskKind {
+    /// A thread of the program.
+    Thread,
+    /// A timer of the program.
+    Timer,
+    /// A client of the program ([`crate::kernel::clients`]).
+    Client,
+}
+
 /// Which handlers end a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interrupted {
@@ -250,8 +261,8 @@ pub(crate) struct Task {
     /// The number of mutexes and write locks that the task holds.
     pub(crate) held: Cell<u32>,
     pub(crate) detached: Cell<bool>,
-    /// Whether the task is a timer, as opposed to a thread of the program.
-    pub(crate) is_timer: Cell<bool>,
+    /// What kind of task it is.
+    pub(crate) kind: Cell<TaskKind>,
     /// The number of the task that waits in `pthread_join` for this one, plus one.
     pub(crate) joiner: Cell<u16>,
     pub(crate) result: Cell<u64>,
@@ -344,6 +355,11 @@ pub(crate) struct Task {
 }
 
 impl Task {
+    /// Whether the task is a thread of the program.
+    pub(crate) fn is_thread(&self) -> bool {
+        self.kind.get() == TaskKind::Thread
+    }
+
     /// Whether there is something to find for a task that looks at descriptors or waits for them: what made them
     /// ready may be no step.
     pub(crate) fn is_over(&self) -> bool {
@@ -391,7 +407,7 @@ impl Task {
         short_counts: Cell::new(0),
         held: Cell::new(0),
         detached: Cell::new(false),
-        is_timer: Cell::new(false),
+        kind: Cell::new(TaskKind::Thread),
         joiner: Cell::new(0),
         result: Cell::new(0),
         start: Cell::new(0),
@@ -523,7 +539,7 @@ impl Task {
             short_counts,
             held,
             detached,
-            is_timer,
+            kind,
             joiner,
             result,
             start,
@@ -599,7 +615,7 @@ impl Task {
         self.short_counts.set(short_counts.get());
         self.held.set(held.get());
         self.detached.set(detached.get());
-        self.is_timer.set(is_timer.get());
+        self.kind.set(kind.get());
         self.joiner.set(joiner.get());
         self.result.set(result.get());
         self.start.set(start.get());

@@ -34,6 +34,8 @@ pub(crate) trait Upcalls {
     ///
     /// [`Task::alerts`]: crate::state::task::Task::alerts
     fn task_alerted(&self, operation: Operation, object: u64, site: u64, gate: Gate);
+    /// The execution has reached the point at which its search begins. Returns in each execution that continues there.
+    fn start_point_reached(&self);
     /// The running task has reached no scheduling point for long: whether it yielded to another task.
     fn yields(&self) -> bool;
     /// All tasks are parked: delivers the signals that other processes sent.
@@ -71,6 +73,7 @@ impl Upcalls for Unregistered {
     fn met_in_parts(&self, _: u64) {}
     fn state_left(&self) {}
     fn task_alerted(&self, _: Operation, _: u64, _: u64, _: Gate) {}
+    fn start_point_reached(&self) {}
     fn yields(&self) -> bool {
         false
     }

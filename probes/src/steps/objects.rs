@@ -118,6 +118,17 @@ pub(crate) fn known(operation: Operation, object: u64) -> u64 {
     noted(kind, object, info.number).unwrap_or(0)
 }
 
+/// How many objects there are, to continue an execution from here more than once.
+pub(crate) fn save() -> u64 {
+    channel::header().objects_len.load(Relaxed)
+}
+
+/// An execution continues where there were so many objects.
+pub(crate) fn restore(len: u64) {
+    root().objects.borrow().retain(|_, index| *index <= len);
+    channel::header().objects_len.store(len, Relaxed);
+}
+
 /// An execution begins.
 pub(crate) fn begin() {
     root().objects.borrow().clear();

@@ -81,7 +81,12 @@ pub(crate) fn path(target: &Target, options: &SearchOptions) -> Option<PathBuf> 
     let steps = (max_steps, most_steps, beginning);
     let limits =
         (probing, steps, max_memory, (spurious, reuse, short_counts), slack, fail_on, scope);
-    let circumstances = format!("{:?}", (&target.program, &target.args, &target.cwd, limits));
+    let own = (&target.program, &target.args, &target.cwd);
+    let is_whole = options.clients.is_empty() && options.start_at.is_none();
+    let circumstances = match is_whole {
+        true => format!("{:?}", (own.0, own.1, own.2, limits)),
+        false => format!("{:?}", (own, limits, &options.clients, options.start_at)),
+    };
     let digest = blake3::hash(circumstances.as_bytes()).to_hex();
     let name = target.program.file_name()?.to_string_lossy().into_owned();
     Some(options.out.join(format!("{name}-{}.heddle-points", &digest[..8])))

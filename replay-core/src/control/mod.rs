@@ -3,6 +3,7 @@
 pub(crate) mod beginning;
 mod capture;
 pub(crate) mod channel;
+pub mod clients;
 pub mod command;
 mod distinct;
 pub(crate) mod ending;

@@ -25,6 +25,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use traces::Execution;
 use traces::points::Granularity;
+use traces::points::StartPoint;
 use traces::predicate::{LONGEST, MOST, MOST_ROLES, Predicate, Purpose, Role, ThreadMatch};
 use variables::{RoleSite, Scope};
 
@@ -38,20 +39,33 @@ pub fn compile(
     options: &SearchOptions,
     interrupt: &AtomicBool,
 ) -> Result<SearchOptions, Error> {
+    let start_at = match options.begin_at.as_str() {
+        "" => None,
+        "idle" => Some(StartPoint::Idle),
+        _ => Some(StartPoint::Site),
+    };
+    let options = &SearchOptions { start_at, ..options.clone() };
+    let sites: Vec<String> = match start_at {
+        Some(StartPoint::Site) => vec![format!("*@{}", options.begin_at)],
+        _ => Vec::new(),
+    };
     let all = [
         (Purpose::Satisfy, &options.when),
         (Purpose::Always, &options.always),
         (Purpose::Never, &options.never),
         (Purpose::Through, &options.through),
+        (Purpose::Start, &sites),
     ];
     let texts =
         || all.iter().flat_map(|(purpose, texts)| texts.iter().map(|text| (*purpose, text)));
     let Some((first, _)) = texts().next() else { return Ok(options.clone()) };
     if options.points == Granularity::Api {
         let why = match first {
-            Purpose::Satisfy | Purpose::Through | Purpose::Note | Purpose::Visit => {
-                "its sites are no synchronisation calls"
-            }
+            Purpose::Satisfy
+            | Purpose::Through
+            | Purpose::Note
+            | Purpose::Visit
+            | Purpose::Start => "its sites are no synchronisation calls",
             Purpose::Always | Purpose::Never => "it watches writes to memory",
         };
         return Err(Error::Usage(format!("{} needs --points racy or all: {why}", option(first))));
@@ -63,6 +77,13 @@ pub fn compile(
     }
     // What needs no program is checked first.
     for (purpose, text) in texts() {
+        if purpose == Purpose::Start
+            && text.contains([':', '&', ' '])
+            && !is_line(&options.begin_at)
+        {
+            let what = "expected idle, a function, or FILE:LINE";
+            return Err(shown(text, purpose, Wrong { at: 2, what: what.to_owned() }));
+        }
         parse(text, purpose).map_err(|wrong| shown(text, purpose, wrong))?;
     }
     let bare = |text: &str| text.split_whitespace().collect::<String>();
@@ -186,7 +207,7 @@ fn parse(text: &str, purpose: Purpose) -> Result<Parts, Wrong> {
         return Wrong::new(0, format!("the predicate has more than {LONGEST} characters"));
     }
     let parts = match purpose {
-        Purpose::Satisfy | Purpose::Through | Purpose::Note | Purpose::Visit => {
+        Purpose::Satisfy | Purpose::Through | Purpose::Note | Purpose::Visit | Purpose::Start => {
             grammar::parse(text)?
         }
         Purpose::Always | Purpose::Never => grammar::parse_watched(text)?,
@@ -246,9 +267,14 @@ fn predicate(text: &str, purpose: Purpose, program: &Program) -> Result<Predicat
         let at = range.start;
         let compiled = condition::compile(&text[range], at, language, &mut scope)?;
         let useless = match (purpose, compiled.fixed) {
-            (Purpose::Satisfy | Purpose::Through | Purpose::Note | Purpose::Visit, Some(false)) => {
-                Some("the condition is always false, so the predicate can never hold")
-            }
+            (
+                Purpose::Satisfy
+                | Purpose::Through
+                | Purpose::Note
+                | Purpose::Visit
+                | Purpose::Start,
+                Some(false),
+            ) => Some("the condition is always false, so the predicate can never hold"),
             (Purpose::Always, Some(true)) | (Purpose::Never, Some(false)) => {
                 Some("the condition reads no variable, so nothing can break it")
             }
@@ -294,6 +320,7 @@ fn predicate(text: &str, purpose: Purpose, program: &Program) -> Result<Predicat
         Purpose::Never => format!("never {text}"),
         Purpose::Through => format!("through {text}"),
         Purpose::Visit => format!("visit {text}"),
+        Purpose::Start => format!("start {text}"),
     };
     Ok(Predicate { text, roles, slots, condition: code, shared, purpose, until })
 }
@@ -331,8 +358,22 @@ fn thread(
     Ok(ThreadMatch::Named { name: role.thread.clone(), functions })
 }
 
+/// Whether a text is FILE:LINE.
+fn is_line(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(file, line)| {
+        !file.contains([':', '&', ' '])
+            && !line.is_empty()
+            && line.bytes().all(|it| it.is_ascii_digit())
+    })
+}
+
 /// The error with its position in the predicate.
 fn shown(text: &str, purpose: Purpose, wrong: Wrong) -> Error {
+    // The user wrote the site alone.
+    let (text, wrong) = match purpose {
+        Purpose::Start => (&text[2..], Wrong { at: wrong.at.saturating_sub(2), ..wrong }),
+        _ => (text, wrong),
+    };
     let at = text.get(..wrong.at).map_or(0, |before| before.chars().count());
     Error::Predicate { option: option(purpose), what: wrong.what, text: text.to_owned(), at }
 }
@@ -344,5 +385,6 @@ fn option(purpose: Purpose) -> &'static str {
         Purpose::Always => "--always",
         Purpose::Never => "--never",
         Purpose::Through | Purpose::Note => "--through",
+        Purpose::Start => "--begin-at",
     }
 }

@@ -4,6 +4,7 @@ use super::Symbols;
 use super::names::{is_library, with_offset};
 use std::fmt::Write;
 use traces::ObjectLocation;
+use traces::clients::action_name;
 
 impl Symbols {
     /// The name of an object at a location: `lock`, `queue.head`, `queue+0x18`, `heap block #3 (64
@@ -12,7 +13,10 @@ impl Symbols {
     pub fn object_name(&self, place: &ObjectLocation) -> String {
         match *place {
             ObjectLocation::Task(task) => task.to_string(),
-            ObjectLocation::Descriptor(number) => format!("descriptor {number}"),
+            ObjectLocation::Descriptor(number) => {
+                let action = u64::try_from(number).ok().and_then(action_name);
+                action.unwrap_or_else(|| format!("descriptor {number}"))
+            }
             ObjectLocation::Static(site) => match self.variable(site) {
                 Some(name) => name,
                 None => {

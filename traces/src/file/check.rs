@@ -1,6 +1,7 @@
 //! Checks that every index in a trace refers to an existing entry.
 
 use super::error::{FileError, MAX_OBJECTS, MAX_PARTS, MAX_STEPS, MAX_TASKS};
+use crate::clients::Client;
 use crate::memory_change::{self, MemoryChange};
 use crate::predicate::Predicate;
 use crate::{Execution, Failure, Frame, ObjectLocation, Site, TaskId, Trace};
@@ -28,6 +29,7 @@ pub fn check(trace: &Trace) -> Result<(), FileError> {
     tables(execution, &bounds)?;
     changes(&trace.header.options.changes)?;
     predicates(&trace.header.options.predicates)?;
+    clients(&trace.header.options.clients)?;
     for (index, step) in execution.steps.iter().enumerate() {
         let what = Part("step", index);
         bounds.task(step.task, what)?;
@@ -36,6 +38,15 @@ pub fn check(trace: &Trace) -> Result<(), FileError> {
     }
     numbers(execution, &bounds)?;
     trace.failure.as_ref().map_or(Ok(()), |found| failure(found, &bounds))
+}
+
+/// Checks that what each client does is possible.
+fn clients(all: &[Client]) -> Result<(), FileError> {
+    let wrong =
+        all.iter().enumerate().find_map(|(number, client)| Some((number, client.contradiction()?)));
+    wrong.map_or(Ok(()), |(number, what)| {
+        Err(FileError::Malformed(format!("client {}: {what}", number + 1)))
+    })
 }
 
 /// Checks that no table of the trace is larger than the runtime can produce, so that a crafted trace

@@ -206,6 +206,12 @@ pub struct Job {
     pub slack: Option<u64>,
     /// How long the execution waits for another process if no task can run, in milliseconds.
     pub outside_limit: u32,
+    /// Where the search begins; none at main.
+    pub start_at: Option<crate::points::StartPoint>,
+    /// The clients whose actions executions repeat.
+    pub clients: Vec<crate::clients::Client>,
+    /// The commands of clients that run, and whose actions are recorded.
+    pub live: Vec<String>,
     /// Where tasks may be preempted.
     pub scope: PreemptionScope,
     /// Record the events of the program's heap block with this ordinal, with stacks.

@@ -18,6 +18,8 @@ pub enum RuntimeMessage {
         /// What was expected and what happened.
         what: String,
     },
+    /// What the clients of a live execution did.
+    Recorded(Vec<RecordedClient>),
     /// The learning phase is over.
     Learned {
         /// The result of the learning phase.
@@ -25,6 +27,15 @@ pub enum RuntimeMessage {
         /// Whether the result equals the earlier one in [`super::Job::earlier_learning`].
         known: bool,
     },
+}
+
+/// A client that was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedClient {
+    /// The exit status of its command, more than 128 after a signal; none if it had not ended.
+    pub status: Option<i32>,
+    /// What it did.
+    pub client: crate::clients::Client,
 }
 
 /// An earlier event of an execution that failed.

@@ -39,6 +39,14 @@ pub struct ProgramArgs {
     /// 5m); then the execution ends as `unsupported` [10s]
     #[arg(long = "patience", value_parser = crate::cli::values::duration, value_name = "TIME")]
     pub outside_limit: Option<Duration>,
+    /// A command that is a client of the program (repeatable): it runs once, when the program waits; what it
+    /// sends is recorded and repeated in each execution
+    #[arg(long = "client", value_name = "COMMAND")]
+    pub clients: Vec<String>,
+    /// Where the search begins: where the program first only waits (idle), or at a function or FILE:LINE;
+    /// before that there is one schedule [at the start of the program]
+    #[arg(long, value_name = "WHERE")]
+    pub begin_at: Option<String>,
     /// Seed of the random number generator [0]
     #[arg(long, value_parser = crate::cli::values::seed, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,

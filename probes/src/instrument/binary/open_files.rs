@@ -252,6 +252,14 @@ pub(crate) fn begin() {
     sockets::begin();
 }
 
+/// The open file of this descriptor is known as that of `other` from here on, unless it was used already: which of two
+/// ends of a connection is used first would decide otherwise.
+pub(crate) fn know_as(descriptor: i32, other: i32) {
+    if let Some(file) = identity(descriptor) {
+        known_files::first(file, || other);
+    }
+}
+
 /// The lowest descriptor that leads to the same file, or to the same open file.
 pub(crate) fn lowest(descriptor: i32) -> i32 {
     status(descriptor).map_or(descriptor, |status| lowest_of(descriptor, &status))

@@ -84,8 +84,8 @@ pub(super) fn connection(descriptor: i32, inode: u64) -> u64 {
     }
     let names = [libc::SYS_getsockname, libc::SYS_getpeername].map(|which| name(which, descriptor));
     match names {
-        // Of two ends that have a name each, both have the two.
-        [Some(own), Some(peer)] => remember(inode, own.min(peer) | NAMED),
+        // Of two ends that have a name each, both have the two. One of them may be that of many connections.
+        [Some(own), Some(peer)] => remember(inode, own.wrapping_add(peer) | NAMED),
         // A connection to a name, of a socket without one: the other end has that name as its own.
         [None, Some(peer)] => remember(inode, peer | NAMED),
         [Some(own), None] if is_connected(descriptor) => remember(inode, own | NAMED),

@@ -40,7 +40,7 @@ fn are_idle() -> bool {
     let world = world();
     let threads = || {
         let tasks = world.alive().map(|number| &world.tasks[usize::from(number)]);
-        tasks.filter(|task| !task.is_timer.get())
+        tasks.filter(|task| task.is_thread())
     };
     let armed = || TIMERS.0.iter().filter(|timer| timer.due.get() > 0);
     let sends = armed().any(|timer| {

@@ -52,6 +52,8 @@ pub(crate) fn trace_options(target: &Target, options: &SearchOptions, reset: Res
         own_files: target.files.are_private(),
         predicates: options.predicates.clone(),
         main_last: options.main_last,
+        start_at: options.start_at,
+        clients: options.clients.clone(),
     }
 }
 
@@ -100,6 +102,9 @@ pub(crate) fn single_job(options: &SearchOptions) -> Job {
         short_counts: options.short_counts,
         slack: options.slack,
         outside_limit: u32::try_from(options.outside_limit.as_millis()).unwrap_or(u32::MAX),
+        start_at: options.start_at,
+        clients: options.clients.clone(),
+        live: Vec::new(),
         scope: PreemptionScope { main_last: options.main_last, ..PreemptionScope::default() },
         watch: None,
         changes: options.changes.clone(),
@@ -111,7 +116,7 @@ pub(crate) fn single_job(options: &SearchOptions) -> Job {
 pub(crate) fn search_job(options: &SearchOptions, plan: Plan) -> Job {
     Job {
         plan,
-        reset: options.reset.unwrap_or(Reset::Memory),
+        reset: reset(options),
         last: u64::MAX,
         stop_at_first: false,
         beginning: options.beginning,
@@ -119,6 +124,16 @@ pub(crate) fn search_job(options: &SearchOptions, plan: Plan) -> Job {
         park: false,
         checks: CHECKS,
         ..single_job(options)
+    }
+}
+
+/// The reset of a search. No memory has what the kernel knows about connections, or did up to the start of the search.
+fn reset(options: &SearchOptions) -> Reset {
+    match options.reset {
+        None | Some(Reset::Memory) if !options.clients.is_empty() || options.start_at.is_some() => {
+            Reset::Fork
+        }
+        given => given.unwrap_or(Reset::Memory),
     }
 }
 
@@ -200,7 +215,8 @@ fn attempt(
                 diverged = Some((step, what))
             }
             // After an interrupt, wait only until the worker stops.
-            Event::RuntimeMessage(RuntimeMessage::Learned { .. }) | Event::Tick => {}
+            Event::RuntimeMessage(RuntimeMessage::Learned { .. } | RuntimeMessage::Recorded(_))
+            | Event::Tick => {}
             Event::Idle if interrupt.load(Relaxed) => return Ok(Ok(Outcome::Interrupted)),
             Event::Idle => {}
             Event::Parked => {

@@ -71,7 +71,10 @@ pub fn learn(
                     learning_file::save(&path, target, &Learning { result, found: found.clone() });
                 }
             }
-            Event::RuntimeMessage(RuntimeMessage::Diverged { .. }) | Event::Tick => {}
+            Event::RuntimeMessage(
+                RuntimeMessage::Diverged { .. } | RuntimeMessage::Recorded(_),
+            )
+            | Event::Tick => {}
             Event::Held => worker = Worker::start(target, job.clone(), options.spin_after)?,
             Event::Died(_) if over => {
                 observer.note(&stopped(progress.learning, options.max_time.unwrap_or_default()));

@@ -9,7 +9,8 @@ mod replay;
 mod run;
 
 pub use backtraces::print_backtraces;
-pub(crate) use execution::{Outcome, first_of, record_again, search_job};
+pub(crate) use execution::{Outcome, first_of, record_again, search_job, single_job};
+pub(crate) use explore::saved_clients;
 pub use explore::{OpenRunner, WorkerPool, explore, explore_with, pieces, substitute};
 pub use learn::learn;
 pub use reduced_environment::reduce_environment;

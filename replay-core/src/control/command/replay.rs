@@ -157,8 +157,9 @@ fn replay_many(
                 elapsed: began.elapsed(),
                 ..Progress::default()
             }),
-            Event::RuntimeMessage(RuntimeMessage::Learned { .. }) | Event::Parked | Event::Idle => {
-            }
+            Event::RuntimeMessage(RuntimeMessage::Learned { .. } | RuntimeMessage::Recorded(_))
+            | Event::Parked
+            | Event::Idle => {}
             Event::Done => break,
             Event::Held => return Ok(Many::Disturbed("it changes files".to_owned())),
             Event::Died(ending) if ending.from_outside => return Ok(Many::Disturbed(ending.how)),

@@ -129,7 +129,9 @@ pub(super) fn run(
         match worker.wait(interrupt)? {
             Event::RuntimeMessage(RuntimeMessage::Found(found)) => first = first.or(Some(found)),
             Event::RuntimeMessage(RuntimeMessage::Learned { .. }) => observed_all = false,
-            Event::RuntimeMessage(RuntimeMessage::Diverged { .. })
+            Event::RuntimeMessage(
+                RuntimeMessage::Diverged { .. } | RuntimeMessage::Recorded(_),
+            )
             | Event::Tick
             | Event::Parked
             | Event::Idle => {}

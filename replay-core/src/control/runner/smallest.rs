@@ -155,7 +155,9 @@ fn search(
                 }
             }
             Event::RuntimeMessage(
-                RuntimeMessage::Diverged { .. } | RuntimeMessage::Learned { .. },
+                RuntimeMessage::Diverged { .. }
+                | RuntimeMessage::Learned { .. }
+                | RuntimeMessage::Recorded(_),
             )
             | Event::Tick
             | Event::Parked

@@ -1,8 +1,9 @@
 //! Arbitrary consistent traces.
 
+use crate::clients::{Action, ActionKind, Answer, Client};
 use crate::execution::DataChoice;
 use crate::memory_change::{MemoryChange, MemoryLocation};
-use crate::points::{Learned, ModuleAddress};
+use crate::points::{Learned, ModuleAddress, StartPoint};
 use crate::predicate::{CodeAddress, Predicate, Purpose, Role, Slot, ThreadMatch};
 use crate::trace::{EnvironmentUse, Options};
 use crate::{
@@ -87,12 +88,30 @@ fn header() -> impl Strategy<Value = Header> {
                 Purpose::Never,
                 Purpose::Through,
                 Purpose::Visit,
-            ][offset as usize % 4],
+                Purpose::Start,
+            ][offset as usize % 6],
             until: condition.clone(),
             shared: vec![condition],
         },
     );
-    let extra = (changes, vec(predicate, 0..2), any::<(bool, bool)>());
+    let client =
+        (text(), vec(any::<u8>(), 0..9), any::<bool>()).prop_map(|(command, bytes, ended)| {
+            let answer = Answer { bytes: bytes.clone(), ended };
+            let action = |received, kind| Action { received, kind };
+            Client {
+                command,
+                actions: vec![
+                    action(Vec::new(), ActionKind::Connect(bytes.clone())),
+                    action(vec![(0, answer.len())], ActionKind::Send { connection: 0, bytes }),
+                    action(Vec::new(), ActionKind::End { connection: 0 }),
+                ],
+                answers: vec![answer],
+            }
+        });
+    let start_at =
+        prop_oneof![Just(None), Just(Some(StartPoint::Idle)), Just(Some(StartPoint::Site))];
+    let served = (vec(client, 0..2), start_at);
+    let extra = (changes, vec(predicate, 0..2), any::<(bool, bool)>(), served);
     let options = (text(), any::<u64>(), text(), text(), limits, learned, extra).prop_map(
         |(
             strategy,
@@ -101,7 +120,7 @@ fn header() -> impl Strategy<Value = Header> {
             reset,
             (max_steps, max_memory, (spurious, reuse, short_counts), slack),
             learned,
-            (changes, predicates, (own_files, main_last)),
+            (changes, predicates, (own_files, main_last), (clients, start_at)),
         )| {
             Options {
                 strategy,
@@ -120,6 +139,8 @@ fn header() -> impl Strategy<Value = Header> {
                 own_files,
                 predicates,
                 main_last,
+                clients,
+                start_at,
             }
         },
     );

@@ -79,6 +79,14 @@ pub fn explore_with<'s>(
     Ok(search_with(target, options, interrupt, observer, open)?.report())
 }
 
+/// What the clients do in the search that is to be resumed.
+pub(crate) fn saved_clients(
+    target: &Target,
+    options: &SearchOptions,
+) -> Result<Vec<traces::clients::Client>, Error> {
+    Ok(state_file::load(target, options)?.clients)
+}
+
 /// Continues a search in the place of its collector ([`Collector::Substitute`]), and saves its state.
 ///
 /// # Errors
@@ -114,6 +122,7 @@ where
             ..SearchState::new(Frontier::new(plan(options)))
         };
     }
+    saved.clients.clone_from(&options.clients);
     if options.visits {
         saved.visits.get_or_insert_default();
     }
@@ -358,6 +367,8 @@ impl Search<'_> {
     fn handle(&mut self, pool: &dyn PieceRunner, message: Message) -> Result<usize, Error> {
         match message {
             Message::FromRuntime(at, RuntimeMessage::Found(found)) => self.found(pool, at, found),
+            // No search runs with live clients.
+            Message::FromRuntime(_, RuntimeMessage::Recorded(_)) => Ok(0),
             Message::FromRuntime(at, RuntimeMessage::Learned { result, known }) => {
                 self.learned(pool, at, result, known)
             }

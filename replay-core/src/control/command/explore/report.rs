@@ -3,9 +3,9 @@
 use super::Search;
 use super::round::Counts;
 use super::wording::{
-    Ended, HARNESS_NOTE, NO_STORE_BUFFERS, disturbance_notes, file_note, not_confirmed, notes,
-    reuse_note, scope_note, short_counts_note, slack_note, slow_note, spurious_note, uncovered,
-    unobserved, used_by_children,
+    Ended, HARNESS_NOTE, NO_STORE_BUFFERS, begin_note, clients_note, disturbance_notes, file_note,
+    not_confirmed, notes, reuse_note, scope_note, short_counts_note, slack_note, slow_note,
+    spurious_note, uncovered, unobserved, used_by_children,
 };
 use crate::StrategyChoice;
 use crate::control::command::execution::reset_name;
@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use traces::FailureKind;
 use traces::points::InstrumentationGap;
+use traces::predicate::Purpose;
 use traces::report::{
     Bug, ConditionReport, ConditionResult, Points, PredicateReport, PredicateResult, Report,
     ThroughReport, Verdict,
@@ -99,9 +100,8 @@ impl Search<'_> {
             other => (other, reason),
         };
         let all = self.options.predicates.iter();
-        let leads = |predicate: &&traces::predicate::Predicate| {
-            predicate.purpose == traces::predicate::Purpose::Through
-        };
+        let leads =
+            |predicate: &&traces::predicate::Predicate| predicate.purpose == Purpose::Through;
         let [other_passing, other_failing, met_passing, met_failing] = total.through;
         let through = all.clone().any(|one| leads(&one)).then_some(ThroughReport {
             met_passing,
@@ -109,8 +109,9 @@ impl Search<'_> {
             other_passing,
             other_failing,
         });
-        let (sought, watched): (Vec<_>, Vec<_>) =
-            all.filter(|one| !leads(one)).partition(|predicate| predicate.purpose.is_satisfy());
+        let (sought, watched): (Vec<_>, Vec<_>) = all
+            .filter(|one| !leads(one) && one.purpose != Purpose::Start)
+            .partition(|predicate| predicate.purpose.is_satisfy());
         let conditions = watched.into_iter().map(|condition| {
             let text = condition.text.clone();
             let breaks = format!(" breaks {text}");
@@ -192,7 +193,8 @@ impl Search<'_> {
                 0 => self.saved.learning_steps,
                 most => most,
             },
-            cut: total.cut,
+            cut: total.cut - total.outside.min(total.cut),
+            outside: total.outside,
             step_limit: self.step_limit(&total),
             races,
             race_details,
@@ -227,6 +229,8 @@ impl Search<'_> {
         notes.extend(slow_note(busy, total.steps));
         notes.extend(scope_note(&scope));
         notes.extend(main_last.then(|| HARNESS_NOTE.to_owned()));
+        notes.extend(clients_note(self.options.clients.len()));
+        notes.extend(begin_note(&self.options.begin_at));
         notes.extend(absent);
         notes.extend(spurious_note(spurious));
         notes.extend(short_counts_note(self.options.short_counts));
@@ -296,7 +300,8 @@ impl Search<'_> {
             given_up,
             is_interrupted: self.interrupt.load(Relaxed),
             is_outside: total.unseen & InstrumentationGap::Outside as u64 != 0,
-            cut: total.cut,
+            cut: total.cut - total.outside.min(total.cut),
+            outside: total.outside,
             step_limit: self.step_limit(total),
             has_beginnings: self.options.beginning > 0,
             leaves_files: over

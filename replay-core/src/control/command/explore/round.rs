@@ -11,6 +11,9 @@ use traces::points::Learned;
 pub(super) struct Counts {
     pub(super) failing: u64,
     pub(super) cut: u64,
+    /// Those of them in which the program sent something else to a client than in the recording.
+    #[serde(default)]
+    pub(super) outside: u64,
     pub(super) diverged: u64,
     /// Steps of all executions.
     pub(super) steps: u64,
@@ -58,6 +61,7 @@ impl Counts {
     pub(super) fn add(&mut self, other: &Counts) {
         self.failing += other.failing;
         self.cut += other.cut;
+        self.outside += other.outside;
         self.diverged += other.diverged;
         self.steps += other.steps;
         self.max_steps = self.max_steps.max(other.max_steps);

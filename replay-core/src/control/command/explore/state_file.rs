@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use traces::Choice;
+use traces::clients::Client;
 use traces::compact;
 use traces::points::{Learned, ModuleAddress};
 use traces::report::{Bug, Race};
@@ -112,6 +113,8 @@ pub(super) struct SearchState {
     pub(super) unconfirmed: Vec<(Vec<u64>, Bug)>,
     /// How often something outside of the program ended a process, by the cause.
     pub(super) disturbances: BTreeMap<String, u64>,
+    /// What the program's clients do.
+    pub(super) clients: Vec<Client>,
     /// How often each branch was taken, if that is counted.
     pub(super) visits: Option<Visits>,
     /// Seconds that earlier runs of this search took.
@@ -146,6 +149,7 @@ impl SearchState {
             store_buffers: BTreeSet::new(),
             unconfirmed: Vec::new(),
             disturbances: BTreeMap::new(),
+            clients: Vec::new(),
             visits: None,
             earlier: 0.0,
             unwritable: false,
@@ -171,6 +175,8 @@ struct SearchIdentity {
     fail_on: Vec<u8>,
     points: String,
     scope: [Vec<String>; 3],
+    client_commands: Vec<String>,
+    begin_at: String,
     main_last: bool,
     when: [Vec<String>; 4],
     /// The prefix that every schedule of the search has.
@@ -196,6 +202,8 @@ impl SearchIdentity {
             fail_on: options.fail_on.iter().map(|kind| kind.code()).collect(),
             points: options.points.name().into(),
             scope: [&options.atomic, &options.focus, &options.serial].map(Clone::clone),
+            client_commands: options.client_commands.clone(),
+            begin_at: options.begin_at.clone(),
             main_last: options.main_last,
             when: [&options.when, &options.always, &options.never, &options.through]
                 .map(Clone::clone),
@@ -233,10 +241,12 @@ impl SearchIdentity {
                     || self.points != now.points
                     || self.scope != now.scope
                     || self.main_last != now.main_last
+                    || self.client_commands != now.client_commands
+                    || self.begin_at != now.begin_at
                     || self.when != now.when,
                 "it has another --max-steps, --spurious, --reuse, --short-counts, --slack, --fail-on, \
-                 --points, --atomic, --focus, --serial, --harness, --when, --always or --never: pass the \
-                 same ones",
+                 --points, --atomic, --focus, --serial, --harness, --client, --begin-at, --when, --always or --never: \
+                 pass the same ones",
             ),
             (
                 self.prefix != now.prefix,

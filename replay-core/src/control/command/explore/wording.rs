@@ -48,6 +48,8 @@ pub(super) struct Ended<'a> {
     pub(super) is_outside: bool,
     /// The executions that reached the limit on steps.
     pub(super) cut: u64,
+    /// Executions in which the program sent something else to a client than in the recording.
+    pub(super) outside: u64,
     pub(super) step_limit: u64,
     /// Whether executions are cut after a beginning (`--beginnings`).
     pub(super) has_beginnings: bool,
@@ -77,6 +79,10 @@ impl Ended<'_> {
             () if self.is_outside => {
                 "an execution failed and did not fail when its schedule was run again".to_owned()
             }
+            () if self.outside > 0 && cut == 0 => format!(
+                "{} executions ended where the program sent a client something else than in the recording",
+                self.outside
+            ),
             () if cut > 0 && self.has_beginnings => format!(
                 "{cut} executions ended at their limit on steps (at most {most}): --beginnings 0 runs \
                  each to its end"
@@ -133,6 +139,31 @@ pub(super) fn why_missing(again: &Outcome) -> Option<String> {
         }
         Outcome::Died { .. } | Outcome::Interrupted => None,
     }
+}
+
+/// The note for a program with clients: so many were recorded.
+pub(super) fn clients_note(clients: usize) -> Option<String> {
+    let sender = match clients {
+        0 => return None,
+        1 => "the client sends what it".to_owned(),
+        count => format!("each of the {count} clients sends what it"),
+    };
+    Some(format!(
+        "assuming that {sender} sent when it was recorded, after the same answers: the orders in which the program gets \
+         this were explored (--client)"
+    ))
+}
+
+/// The note for a search that began in the middle of an execution.
+pub(super) fn begin_note(place: &str) -> Option<String> {
+    let what = match place {
+        "" => return None,
+        "idle" => "where the program first waits".to_owned(),
+        place => format!("at {place}"),
+    };
+    Some(format!(
+        "the search began {what}: everything before that was run in one order (--begin-at)"
+    ))
 }
 
 /// What a message adds if a step of the execution is late by its task's clock: programs that take sleeps for

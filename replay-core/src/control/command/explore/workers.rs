@@ -317,6 +317,7 @@ fn counts(header: &Header) -> Counts {
     Counts {
         failing: header.failing.load(Relaxed),
         cut: header.cut.load(Relaxed),
+        outside: header.outside.load(Relaxed),
         diverged: header.diverged.load(Relaxed),
         steps: header.steps.load(Relaxed),
         max_steps: header.max_steps.load(Relaxed),
@@ -352,6 +353,7 @@ fn since(now: &Counts, before: &Counts) -> Counts {
     Counts {
         failing: now.failing.saturating_sub(before.failing),
         cut: now.cut.saturating_sub(before.cut),
+        outside: now.outside.saturating_sub(before.outside),
         diverged: now.diverged.saturating_sub(before.diverged),
         steps: now.steps.saturating_sub(before.steps),
         checks: now.checks.saturating_sub(before.checks),

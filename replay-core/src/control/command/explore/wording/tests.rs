@@ -91,6 +91,27 @@ fn assumptions_are_named_with_their_option() {
 }
 
 #[test]
+fn assumptions_about_clients_and_the_beginning_are_notes() {
+    assert_eq!(clients_note(0), None);
+    assert_eq!(begin_note(""), None);
+    let repeated = |sender: &str| {
+        format!(
+            "assuming that {sender} sent when it was recorded, after the same answers: the orders in which \
+             the program gets this were explored (--client)"
+        )
+    };
+    assert_eq!(clients_note(1), Some(repeated("the client sends what it")));
+    assert_eq!(clients_note(2), Some(repeated("each of the 2 clients sends what it")));
+    let began = |place: &str| {
+        format!(
+            "the search began {place}: everything before that was run in one order (--begin-at)"
+        )
+    };
+    assert_eq!(begin_note("idle"), Some(began("where the program first waits")));
+    assert_eq!(begin_note("serve"), Some(began("at serve")));
+}
+
+#[test]
 fn what_ended_processes_from_outside_is_reported_with_its_number() {
     let all = BTreeMap::from([("signal 15 ended it".to_owned(), 1), ("x".to_owned(), 2)]);
     let notes: Vec<String> = disturbance_notes(&all).collect();
@@ -114,6 +135,7 @@ fn the_reason_of_an_incomplete_search_is_what_ended_it() {
         is_interrupted: false,
         is_outside: false,
         cut: 0,
+        outside: 0,
         step_limit: 500,
         has_beginnings: false,
         leaves_files: false,
@@ -128,6 +150,7 @@ fn the_reason_of_an_incomplete_search_is_what_ended_it() {
         Ended { is_outside: true, ..ended },
         Ended { cut: 3, has_beginnings: true, ..ended },
         Ended { cut: 3, ..ended },
+        Ended { outside: 2, ..ended },
         Ended { leaves_files: true, ..ended },
         Ended { is_unobserved: true, ..ended },
         Ended { may_continue: true, ..ended },
@@ -148,6 +171,7 @@ fn the_reason_of_an_incomplete_search_is_what_ended_it() {
              its end",
             "3 executions reached their limit on steps (at most 500): they made no progress, or \
              --max-steps N allows more",
+            "2 executions ended where the program sent a client something else than in the recording",
             "every schedule was run, but executions find files that earlier ones left",
             "every schedule was run, but not every memory access could be observed",
             "dfs is finished",
@@ -322,6 +346,7 @@ fn complete() -> Report {
         threads: 1,
         max_steps: 8,
         cut: 0,
+        outside: 0,
         step_limit: 500,
         races: Vec::new(),
         race_details: Vec::new(),

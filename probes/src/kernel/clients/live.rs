@@ -1,0 +1,297 @@
+//! Clients that are processes, while an execution records what they do.
+//!
+//! The runtime listens at the addresses of which the program believes that they are its own, and passes on the data:
+//! what a client sends is one action of its task, and what the program sends is forwarded whenever the scheduler looks.
+//! A client is started when the program waits for something; a further one when the client before has ended, or does
+//! nothing either.
+
+use super::actions::{act, arrive};
+use super::connections;
+use super::listeners;
+use super::processes::Process;
+use crate::fiber::switch;
+use crate::state::clients;
+use crate::state::open_words::WordSet;
+use crate::state::root::root;
+use crate::state::task::ExternalWait;
+use crate::sys::raw;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use traces::clients::{Action, ActionKind, Answer, Client};
+use traces::wire::RecordedClient;
+
+/// How long nothing may happen before the next client starts, in milliseconds.
+const QUIET: u64 = 300;
+/// The most bytes of one action.
+const PIECE: usize = 64 << 10;
+/// How many actions of a client are read ahead.
+const AHEAD: usize = 64;
+/// The runtime's descriptors are from this number on, out of the program's way.
+const FROM: i32 = 680;
+
+/// What is recorded.
+#[derive(Default)]
+struct Recording {
+    clients: Vec<Recorded>,
+    links: Vec<Link>,
+    /// When something happened last, in milliseconds.
+    last: u64,
+}
+
+/// A client.
+#[derive(Default)]
+struct Recorded {
+    process: Option<Process>,
+    ended: Option<i32>,
+    client: Client,
+    /// What it did and its task has not done yet.
+    news: VecDeque<Action>,
+    /// How much of each answer it had received at its last action.
+    received: Vec<u64>,
+    /// The action that its task does now.
+    current: Option<Box<Action>>,
+}
+
+/// A connection of a client.
+struct Link {
+    client: usize,
+    /// Its number among those of the client.
+    number: u32,
+    /// The client's end, as far as the runtime has it.
+    outer: i32,
+    /// Whether the client has ended its side.
+    ended: bool,
+}
+
+/// The recording of this process's execution. A live execution is the only one of its process.
+struct Current(RefCell<Recording>);
+// SAFETY: the controlled process has one kernel thread. The `RefCell` is borrowed only within functions of this module
+// that neither switch fibers nor call back into it.
+unsafe impl Sync for Current {}
+static CURRENT: Current =
+    Current(RefCell::new(Recording { clients: Vec::new(), links: Vec::new(), last: 0 }));
+
+/// The time, in milliseconds.
+fn now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes only to the local.
+    unsafe { raw::call!(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
+}
+
+impl Recording {
+    /// Starts clients, takes what they did, and passes on to them what the program did.
+    fn look(&mut self) {
+        if self.clients.is_empty() {
+            self.clients.resize_with(root().live.len(), Recorded::default);
+            for (it, command) in self.clients.iter_mut().zip(&root().live) {
+                it.client.command.clone_from(command);
+            }
+            self.last = now();
+        }
+        self.start_next();
+        self.accept();
+        for index in 0..self.links.len() {
+            self.take(index);
+            self.forward(index);
+        }
+        for it in &mut self.clients {
+            if it.ended.is_none() {
+                it.ended = it.process.as_ref().and_then(Process::ended);
+            }
+        }
+    }
+
+    /// Starts the next client if it is time.
+    fn start_next(&mut self) {
+        let Some(next) =
+            self.clients.iter().position(|it| it.process.is_none() && it.ended.is_none())
+        else {
+            return;
+        };
+        if !clients::take_idle() {
+            return;
+        }
+        let is_quiet = now() - self.last >= QUIET;
+        let is_due = next == 0 || self.is_over(next - 1) || is_quiet;
+        if is_due {
+            let it = &mut self.clients[next];
+            it.process = Process::start(&it.client.command);
+            if it.process.is_none() {
+                it.ended = Some(127);
+            }
+            self.last = now();
+        }
+    }
+
+    /// Takes new connections: they are those of the client that was started last.
+    fn accept(&mut self) {
+        let Some(client) = self.clients.iter().rposition(|it| it.process.is_some()) else { return };
+        for listener in listeners::all().iter().filter(|it| it.relay.get() >= 0 && it.listens.get())
+        {
+            loop {
+                // SAFETY: passes no pointer.
+                let answer = unsafe {
+                    let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+                    let low = raw::call!(libc::SYS_accept4, listener.relay.get(), 0, 0, flags);
+                    if low < 0 {
+                        break;
+                    }
+                    let high = raw::call!(libc::SYS_fcntl, low, libc::F_DUPFD_CLOEXEC, FROM);
+                    raw::call!(libc::SYS_close, low);
+                    high
+                };
+                let it = &mut self.clients[client];
+                let number = it.client.answers.len() as u32;
+                it.client.answers.push(Answer::default());
+                it.received.push(0);
+                self.links.push(Link { client, number, outer: answer as i32, ended: false });
+                self.note(client, ActionKind::Connect(listener.asked.get().bytes().to_vec()));
+            }
+        }
+    }
+
+    /// Notes what a client did.
+    fn note(&mut self, client: usize, kind: ActionKind) {
+        self.last = now();
+        let it = &mut self.clients[client];
+        let mut received = Vec::new();
+        for (number, (answer, before)) in it.client.answers.iter().zip(&mut it.received).enumerate()
+        {
+            if answer.len() != *before {
+                *before = answer.len();
+                received.push((number as u32, *before));
+            }
+        }
+        it.news.push_back(Action { received, kind });
+    }
+
+    /// Takes what a client has sent.
+    fn take(&mut self, index: usize) {
+        let Link { client, number, outer, ended } = self.links[index];
+        if ended || self.clients[client].news.len() >= AHEAD {
+            return;
+        }
+        let mut bytes = vec![0u8; PIECE];
+        // SAFETY: the kernel writes to the buffer.
+        let answer = unsafe {
+            let (to, len) = (bytes.as_mut_ptr(), bytes.len());
+            raw::call!(libc::SYS_recvfrom, outer, to, len, libc::MSG_DONTWAIT, 0, 0)
+        };
+        if answer == -i64::from(libc::EAGAIN) {
+            return;
+        }
+        bytes.truncate(answer.max(0) as usize);
+        bytes.shrink_to_fit();
+        let kind = match bytes.is_empty() {
+            true => {
+                self.links[index].ended = true;
+                ActionKind::End { connection: number }
+            }
+            false => ActionKind::Send { connection: number, bytes },
+        };
+        self.note(client, kind);
+    }
+
+    /// Passes on to a client what the program has sent.
+    fn forward(&mut self, index: usize) {
+        let Link { client, number, outer, .. } = self.links[index];
+        let Some(inner) = connections::find(client, number) else { return };
+        let answer = &mut self.clients[client].client.answers[number as usize];
+        let mut bytes = [0u8; 4096];
+        while !answer.ended
+            && let Some(count) = inner.take(&mut bytes)
+        {
+            self.last = now();
+            if count == 0 {
+                answer.ended = true;
+                // SAFETY: passes no pointer.
+                unsafe { raw::call!(libc::SYS_shutdown, outer, libc::SHUT_WR) };
+            }
+            answer.bytes.extend_from_slice(&bytes[..count]);
+            send_all(outer, &bytes[..count]);
+        }
+        inner.received.set(answer.len());
+    }
+
+    /// Whether a client has ended, and all that it did was taken.
+    fn is_over(&self, client: usize) -> bool {
+        let it = &self.clients[client];
+        it.ended.is_some() && self.links.iter().all(|link| link.client != client || link.ended)
+    }
+}
+
+/// Sends bytes to a client's process, unless it takes none for long.
+fn send_all(to: i32, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        // SAFETY: the kernel reads the bytes, which are borrowed.
+        let answer =
+            unsafe { raw::call!(libc::SYS_sendto, to, bytes.as_ptr(), bytes.len(), flags, 0, 0) };
+        if answer == -i64::from(libc::EAGAIN) {
+            let mut one = libc::pollfd { fd: to, events: libc::POLLOUT, revents: 0 };
+            // SAFETY: the kernel writes only to the local.
+            if unsafe { raw::call!(libc::SYS_poll, &raw mut one, 1, 1000) } > 0 {
+                continue;
+            }
+        }
+        if answer <= 0 {
+            return;
+        }
+        bytes = &bytes[answer as usize..];
+    }
+}
+
+/// Whether the client's task has something to do, or nothing more. The scheduler asks while the task is parked.
+fn has_news(number: u64) -> bool {
+    let mut recording = CURRENT.0.borrow_mut();
+    recording.look();
+    let client = number as usize;
+    !recording.clients[client].news.is_empty() || recording.is_over(client)
+}
+
+/// Takes the client's next action: its address, or 0 if there is none.
+extern "C" fn next(number: u64) -> u64 {
+    let mut recording = CURRENT.0.borrow_mut();
+    let it = &mut recording.clients[number as usize];
+    let Some(action) = it.news.pop_front() else { return 0 };
+    it.client.actions.push(action.clone());
+    let current = it.current.insert(Box::new(action));
+    std::ptr::from_ref::<Action>(current) as u64
+}
+
+/// The body of the client's task.
+pub(super) extern "C-unwind" fn run(number: u64) -> u64 {
+    let client = number as usize;
+    loop {
+        let wait = ExternalWait::new(has_news, number);
+        arrive(&wait, WordSet::files(), 0);
+        let action = switch::on_manager(next, number) as *const Action;
+        if action.is_null() {
+            break;
+        }
+        // SAFETY: `next` returned the address of an action that the recording keeps until this task asks for the next.
+        act(client, unsafe { &*action });
+    }
+    clients::finished();
+    0
+}
+
+/// What the running client waits for, for a message.
+pub(super) fn describe(number: usize) -> String {
+    let recording = CURRENT.0.try_borrow();
+    let it = recording.as_ref().ok().and_then(|recording| recording.clients.get(number));
+    let what = match it {
+        Some(it) if !it.client.answers.is_empty() => "neither sends anything nor ends",
+        _ => "has made no connection",
+    };
+    let command = root().live.get(number).map_or("", String::as_str);
+    format!("wait for client {} (`{command}`), which {what}", number + 1)
+}
+
+/// What was recorded.
+pub(crate) fn take_recording() -> Vec<RecordedClient> {
+    let recording = CURRENT.0.take();
+    let complete = |it: Recorded| RecordedClient { status: it.ended, client: it.client };
+    recording.clients.into_iter().map(complete).collect()
+}

@@ -1,0 +1,73 @@
+//! The task of a client that repeats what was recorded.
+
+use super::actions::{act, arrive, changes};
+use super::{connections, listeners};
+use crate::state::clients::{self, AwaitedAnswer};
+use crate::state::end::End;
+use crate::state::outcome;
+use crate::state::root::root;
+use crate::state::task::ExternalWait;
+use std::cell::Cell;
+use traces::clients::{Action, ActionKind};
+
+/// What the task waits for, on its stack.
+struct Due {
+    client: usize,
+    action: *const Action,
+    /// Whether the answers differ from the recording.
+    differs: Cell<bool>,
+}
+
+/// The body of the task.
+pub(super) extern "C-unwind" fn run(number: u64) -> u64 {
+    let client = number as usize;
+    for action in &root().clients[client].actions {
+        let due = Due { client, action, differs: Cell::new(false) };
+        let words = changes(client, &action.kind);
+        let wait = ExternalWait::new(is_due, &raw const due as u64).private_if(|_| true);
+        arrive(&wait, words, action.kind.number());
+        if due.differs.get() {
+            // What the client would do now is not known.
+            outcome::end_here(End::Outside);
+        }
+        act(client, action);
+    }
+    clients::finished();
+    0
+}
+
+/// Whether the client has received what it had received before its next action, or something else.
+fn is_due(address: u64) -> bool {
+    // SAFETY: the address is that of the `Due` of a task that is parked in `run`, on whose stack it is, and its action
+    // is part of the job, which nothing changes.
+    let (due, action) = unsafe {
+        let due = &*(address as *const Due);
+        (due, &*due.action)
+    };
+    // What differed has been taken.
+    if due.differs.get() {
+        return true;
+    }
+    if matches!(&action.kind, ActionKind::Connect(asked) if listeners::find(asked).is_none()) {
+        return false;
+    }
+    let answers = &root().clients[due.client].answers;
+    for &(which, needed) in &action.received {
+        let Some(connection) = connections::find(due.client, which) else { return false };
+        let Some(answer) = answers.get(which as usize) else { return false };
+        if !connection.receive(answer, needed) {
+            due.differs.set(true);
+            return true;
+        }
+        if connection.received.get() < needed {
+            clients::awaits(AwaitedAnswer {
+                client: due.client,
+                connection: which,
+                arrived: connection.received.get(),
+                needed,
+            });
+            return false;
+        }
+    }
+    true
+}
