@@ -50,9 +50,6 @@ pub struct File {
     pub outside_limit: Option<Duration>,
     /// `--begin-at`.
     pub begin_at: Option<String>,
-    /// `--client`.
-    #[serde(rename = "client")]
-    pub clients: Vec<String>,
     /// `--scratch`.
     #[serde(deserialize_with = "parse_scratch")]
     pub scratch: Option<values::ScratchChoice>,

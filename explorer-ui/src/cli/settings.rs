@@ -156,8 +156,8 @@ impl Settings {
             options.outside_limit = limit;
         }
         options.begin_at = args.begin_at.clone().or(file.begin_at.clone()).unwrap_or_default();
-        let clients = [&args.clients, &file.clients].into_iter().find(|given| !given.is_empty());
-        options.client_commands = clients.cloned().unwrap_or_default();
+        // The file names no program that would run.
+        options.client_commands.clone_from(&args.clients);
         if let Some(reset) = args.reset.or(file.reset) {
             (options.reset, options.tracking) = (reset.0, reset.1);
         }

@@ -59,7 +59,8 @@ pub(super) fn first_run(
     end: &AtomicBool,
     tell: &dyn Fn(&str),
 ) -> Result<(Trace, Runner), Error> {
-    let options = replay_core::record_clients(&target, options, end)?;
+    let options = replay_core::predicates::compile(&target, options, end)?;
+    let options = replay_core::record_clients(&target, &options, end)?;
     tell("learning conflicting accesses");
     let options = replay_core::learn(&target, &options, end, &mut LearningProgress(tell))?;
     tell("running the program without preemptions");

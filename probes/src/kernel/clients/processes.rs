@@ -10,6 +10,8 @@ unsafe extern "C" {
 
 /// A process that runs a command.
 pub(super) struct Process {
+    /// The number of its process group.
+    group: i64,
     /// The end of a pipe that gets the status.
     status: i32,
 }
@@ -32,9 +34,10 @@ impl Process {
             {
                 return None;
             }
+            let own = raw::call!(libc::SYS_getpid);
             let copy = raw::call!(libc::SYS_clone, 0, 0, 0, 0, 0);
             if copy == 0 {
-                run(&arguments, pipe[1]);
+                run(&arguments, pipe[1], own);
             }
             raw::call!(libc::SYS_close, pipe[1]);
             let moved = raw::call!(libc::SYS_fcntl, pipe[0], libc::F_DUPFD_CLOEXEC, 680);
@@ -42,7 +45,7 @@ impl Process {
                 raw::call!(libc::SYS_close, pipe[0]);
                 pipe[0] = moved as i32;
             }
-            (copy > 0).then_some(Process { status: pipe[0] })
+            (copy > 0).then_some(Process { group: copy, status: pipe[0] })
         }
     }
 
@@ -71,20 +74,22 @@ fn private_copy(text: &str) -> Option<*const c_char> {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // SAFETY: passes no pointer; the descriptor is this value's own.
-        unsafe { raw::call!(libc::SYS_close, self.status) };
+        // SAFETY: the calls pass no pointer; the descriptor and the group are this value's own.
+        unsafe {
+            raw::call!(libc::SYS_kill, -self.group, libc::SIGKILL);
+            raw::call!(libc::SYS_close, self.status);
+        }
     }
 }
 
-/// In the copy: starts the command as a child, waits for it, and writes its status to the pipe.
+/// In the copy of process `parent`: starts the command as a child, waits for it, and writes its status to the pipe.
 ///
 /// # Safety
 /// This process is a copy that nothing else uses, and the arguments are C strings, followed by null.
-unsafe fn run(arguments: &[*const c_char; 4], pipe: i32) -> ! {
+unsafe fn run(arguments: &[*const c_char; 4], pipe: i32, parent: i64) -> ! {
     let (none, mut status) = (0u64, 0i32);
     // SAFETY: the kernel reads and writes locals, and the caller's strings.
     unsafe {
-        let parent = raw::call!(libc::SYS_getppid);
         die_with(parent);
         raw::call!(libc::SYS_setsid);
         let own = raw::call!(libc::SYS_getpid);
@@ -110,7 +115,7 @@ unsafe fn run(arguments: &[*const c_char; 4], pipe: i32) -> ! {
     }
 }
 
-/// Arranges for this process to be killed when its parent ends.
+/// Arranges for this process to be killed when its parent, which has this number, ends.
 unsafe fn die_with(parent: i64) {
     // SAFETY: the calls pass no pointers.
     unsafe {
