@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU16, Ordering};
 use tests::heddle::Home;
-use tests::hostile::build;
+use tests::hostile::{await_gone, build};
 use traces::FailureKind;
 use traces::report::{Report, Verdict};
 
@@ -217,6 +217,17 @@ fn what_keeps_clients_from_being_recorded_is_named() {
     drop(taken);
     assert_eq!(run.status, 3, "{run:?}");
     assert!(run.stderr.contains("): `heddle run` without --client shows how"), "{run:?}");
+}
+
+#[test]
+fn a_client_leaves_no_process_behind() {
+    let server = Server::new();
+    let lingers = build(&server.home, "endless", "lingers", &[]);
+    let client = format!("{} & {}", lingers.display(), server.client("hello"));
+    let arguments = server.arguments("run", "sound", &[], &["--client", &client]);
+    let run = server.home.heddle(arguments);
+    assert_eq!(run.status, 0, "{run:?}");
+    await_gone(&lingers);
 }
 
 #[test]
