@@ -126,7 +126,12 @@ fn one_client_of_a_sound_server_is_explored_completely() {
 fn the_program_gets_the_addresses_that_it_asked_for() {
     let path = std::env::temp_dir().join(format!("heddle-serves-{}/it", std::process::id()));
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    for address in [port(), format!("v6:{}", port()), path.display().to_string()] {
+    let mut addresses = vec![port(), path.display().to_string()];
+    match std::net::TcpListener::bind("[::1]:0") {
+        Ok(_) => addresses.push(format!("v6:{}", port())),
+        Err(_) => println!("SKIPPED: addresses of version 6, which this machine does not have"),
+    }
+    for address in addresses {
         let server = Server::at(&address);
         let options = ["--max-executions", "200", "--strategy", "random"];
         let report = server.explore("names", &["hello", "hello"], &options);
