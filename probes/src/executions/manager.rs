@@ -51,8 +51,8 @@ use crate::executions::learning;
 use crate::executions::memory_loop;
 use crate::executions::outbox;
 use crate::executions::processes::{
-    await_controller, cannot_fork, die_with_parent, ended, exit_if_failed, ready, restore_files,
-    set_up_process, unresponsive,
+    await_controller, cannot_fork, ended, exit_if_failed, ready, restore_files, set_up_process,
+    unresponsive,
 };
 use crate::executions::upcalls;
 
@@ -148,7 +148,7 @@ pub(crate) fn fork_loop() -> ! {
             channel::fail(&cannot_fork(child));
         }
         if child == 0 {
-            die_with_parent(parent);
+            raw::die_with_parent(parent);
             let over = one();
             if over {
                 channel::set_state(state::DONE);

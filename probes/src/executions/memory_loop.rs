@@ -15,8 +15,7 @@ use crate::executions::common_prefix::{self, CommonPrefix};
 use crate::executions::manager::{add, execute, fork_loop, settle};
 use crate::executions::own_memory::own_ranges;
 use crate::executions::processes::{
-    cannot_fork, die_with_parent, exit_if_failed, note_process, ready, restore_files,
-    set_up_process, unresponsive,
+    cannot_fork, exit_if_failed, note_process, ready, restore_files, set_up_process, unresponsive,
 };
 use crate::kernel::left_files;
 use crate::kernel::pass;
@@ -448,7 +447,7 @@ fn in_one_fork(prefix: Option<&CommonPrefix>, begin: Option<&Begin>) -> Compared
         channel::fail(&cannot_fork(child));
     }
     if child == 0 {
-        die_with_parent(parent);
+        raw::die_with_parent(parent);
         set_up_process();
         root().strategy.borrow().suspend_cache_updates();
         if let Some(begin) = begin {

@@ -45,18 +45,6 @@ pub(crate) fn ended() -> u64 {
     header().executions.load(Relaxed) + header().learning.load(Relaxed)
 }
 
-/// Arranges for this process to be killed when its parent, the worker, dies.
-pub(crate) fn die_with_parent(parent: i64) {
-    // SAFETY: the calls pass no pointers.
-    unsafe {
-        raw::call!(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        // If the parent died before `prctl`, this process has a new parent and will get no signal.
-        if raw::call!(libc::SYS_getppid) != parent {
-            raw::exit_process(0);
-        }
-    }
-}
-
 /// Begins the next execution unless that was done already; false if there is none to run.
 pub(crate) fn ready() -> bool {
     let root = root();

@@ -8,8 +8,8 @@
 //! [`descriptor_states`]: crate::kernel::descriptor_states
 
 use crate::executions::processes::{
-    cannot_fork, die_with_parent, ended, exit_if_failed, note_process, ready, restore_files,
-    set_up_process, unresponsive,
+    cannot_fork, ended, exit_if_failed, note_process, ready, restore_files, set_up_process,
+    unresponsive,
 };
 use crate::kernel::children;
 use crate::kernel::clients;
@@ -62,7 +62,7 @@ pub(crate) fn reached() {
             channel::fail(&cannot_fork(child));
         }
         if child == 0 {
-            die_with_parent(own);
+            raw::die_with_parent(own);
             note_process();
             set_up_process();
             dispatch::block();

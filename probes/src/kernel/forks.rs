@@ -130,10 +130,7 @@ fn leave_control(parent: i64) {
     // SAFETY: the kernel reads locals: the program's own actions and mask.
     unsafe {
         // It ends with the execution that it belongs to.
-        raw::call!(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if raw::call!(libc::SYS_getppid) != parent {
-            raw::exit_process(0);
-        }
+        raw::die_with_parent(parent);
         raw::call!(libc::SYS_sigaltstack, &raw const no_stack, 0);
         for signal in (1..=64).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP].contains(signal)) {
             let action = signal_calls::action(signal);

@@ -73,6 +73,18 @@ pub(crate) fn exit_process(status: i32) -> ! {
     }
 }
 
+/// Arranges for this process to be killed when its parent, which has this number, ends.
+pub(crate) fn die_with_parent(parent: i64) {
+    // SAFETY: the calls pass no pointers.
+    unsafe {
+        call!(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // If the parent ended before `prctl`, this process has a new parent and will get no signal.
+        if call!(libc::SYS_getppid) != parent {
+            exit_process(0);
+        }
+    }
+}
+
 /// Address space for the runtime's own mappings. They differ from process to process: a search maps
 /// more than a replay. The kernel would place the program's mappings next to them, and these must have
 /// the same addresses in each process.

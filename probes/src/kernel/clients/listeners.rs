@@ -102,14 +102,14 @@ pub(crate) fn bind(args: [u64; 6]) -> i64 {
     if taken {
         return -i64::from(libc::EADDRINUSE);
     }
+    let only_own = v6_only(args[0]);
     let relay = match clients::are_live() || asked.family() == libc::AF_UNIX {
-        true => make_relay(&asked, v6_only(args[0])),
+        true => make_relay(&asked, only_own),
         false => -1,
     };
     if relay < -1 {
         return relay;
     }
-    let only_own = v6_only(args[0]);
     let new = asked.replacement(any_host(), only_own);
     // SAFETY: the kernel reads the local; the rest is the program's own call.
     let bind = || unsafe { raw::call!(libc::SYS_bind, args[0], new.all.as_ptr(), new.len) };

@@ -90,12 +90,12 @@ unsafe fn run(arguments: &[*const c_char; 4], pipe: i32, parent: i64) -> ! {
     let (none, mut status) = (0u64, 0i32);
     // SAFETY: the kernel reads and writes locals, and the caller's strings.
     unsafe {
-        die_with(parent);
+        raw::die_with_parent(parent);
         raw::call!(libc::SYS_setsid);
         let own = raw::call!(libc::SYS_getpid);
         let child = raw::call!(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0);
         if child == 0 {
-            die_with(own);
+            raw::die_with_parent(own);
             raw::call!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const none, 0, 8);
             let input = raw::call!(libc::SYS_open, c"/dev/null".as_ptr(), libc::O_RDONLY, 0);
             raw::call!(libc::SYS_dup2, input, 0);
@@ -112,16 +112,5 @@ unsafe fn run(arguments: &[*const c_char; 4], pipe: i32, parent: i64) -> ! {
         };
         raw::call!(libc::SYS_write, pipe, &raw const code, 4);
         raw::exit_process(0)
-    }
-}
-
-/// Arranges for this process to be killed when its parent, which has this number, ends.
-unsafe fn die_with(parent: i64) {
-    // SAFETY: the calls pass no pointers.
-    unsafe {
-        raw::call!(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if raw::call!(libc::SYS_getppid) != parent {
-            raw::exit_process(0);
-        }
     }
 }
