@@ -18,11 +18,15 @@ pub(crate) fn freed(address: u64, size: u64, site: u64) {
     }
 }
 
-/// A block of the heap is about to be freed. Accesses to it are failures from now on.
+/// A block of the heap is about to be freed, by the runtime if `site` is 0. Accesses to it are failures
+/// from now on.
 #[inline]
 pub(crate) fn block_freed(address: u64, size: u64, site: u64) {
-    freed(address, size, site);
+    if site != 0 {
+        freed(address, size, site);
+    }
     if is_in_company() {
+        settle_write();
         POINTS.shadow.freed(address, size);
     }
 }

@@ -227,12 +227,13 @@ pub(crate) fn set_tid(block: u64, tid: i32) {
 /// Frees a block.
 pub(crate) fn free(block: u64) {
     unlink(block);
+    // The creation of a thread frees blocks after it has taken a stack: no other task may run there.
     // SAFETY: callers pass a block from `allocate` of a task that has ended, so it is no thread
     // pointer any more. The argument `true` says that the block itself is to be freed.
-    unsafe {
+    crate::memory::arena::for_runtime(|| unsafe {
         let deallocate: extern "C" fn(*mut u8, bool) = std::mem::transmute(DEALLOCATE.get());
         deallocate(block as *mut u8, true);
-    }
+    });
 }
 
 /// Sets the guard that functions of the running thread store on their stacks.

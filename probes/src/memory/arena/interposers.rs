@@ -15,7 +15,7 @@ use crate::sys::real::real;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
-/// The call site in the program, or 0 for allocations that the loader makes for the runtime.
+/// The call site in the program, or 0 for calls that the loader makes for the runtime.
 #[inline]
 fn caller() -> u64 {
     site() & FOR_PROGRAM.0.get()
@@ -39,7 +39,8 @@ struct Mask(Cell<u64>);
 unsafe impl Sync for Mask {}
 static FOR_PROGRAM: Mask = Mask(Cell::new(u64::MAX));
 
-/// Runs `work`, in which the loader allocates blocks for the runtime.
+/// Runs `work`, in which the loader allocates and frees blocks for the runtime: no other task runs
+/// meanwhile.
 pub(crate) fn for_runtime<T>(work: impl FnOnce() -> T) -> T {
     FOR_PROGRAM.0.set(0);
     let result = work();
