@@ -140,7 +140,9 @@ pub(crate) unsafe fn create(
     site: u64,
 ) -> c_int {
     let world = world();
-    point(Operation::Create, u64::from(world.created.get()) + 1, site, Gate::Open);
+    world.creators.set(world.creators.get() + 1);
+    point(Operation::Create, world.next_task(), site, Gate::Open);
+    world.creators.set(world.creators.get() - 1);
     let number = world.created.get();
     if usize::from(number) >= MAX_TASKS {
         step_limit::too_many_tasks(root());

@@ -71,6 +71,8 @@ pub(crate) struct World {
     /// Main's thread id; the other tasks have the numbers that follow.
     pub(crate) first_tid: Cell<i32>,
     pub(crate) spare_stacks: Spare,
+    /// The number of tasks whose next step creates a task.
+    pub(crate) creators: Cell<u16>,
     /// Whether the exit handlers run.
     pub(crate) exiting: Cell<bool>,
     /// Whether the decisions are noted, to repeat them later
@@ -98,6 +100,7 @@ pub(crate) struct Saved {
     preemptions: u32,
     timed: bool,
     spare_stacks: Vec<crate::state::stack::Stack>,
+    creators: u16,
     clock: u64,
     shown: u64,
     randomness: u64,
@@ -137,6 +140,7 @@ static WORLD: Shared = Shared(World {
     manager_block: Cell::new(0),
     first_tid: Cell::new(0),
     spare_stacks: Spare::new(),
+    creators: Cell::new(0),
     exiting: Cell::new(false),
     notes_prefix: Cell::new(false),
     captured: Cell::new(0b110),
@@ -184,6 +188,7 @@ impl World {
             preemptions: self.preemptions.get(),
             timed: self.timed.get(),
             spare_stacks: self.spare_stacks.all(),
+            creators: self.creators.get(),
             clock: self.clock.get(),
             shown: self.shown.get(),
             randomness: self.randomness.get(),
@@ -209,6 +214,7 @@ impl World {
         }
         self.tasks.iter().zip(&saved.tasks).for_each(|(task, was)| task.set(was));
         self.spare_stacks.set(&saved.spare_stacks);
+        self.creators.set(saved.creators);
         self.created.set(saved.tasks.len() as u16);
         self.current.set(saved.current);
         self.alive.iter().zip(&saved.alive).for_each(|(task, &was)| task.set(was));
@@ -257,6 +263,24 @@ impl World {
         let len = self.alive_len.get();
         self.alive[len].set(task);
         self.alive_len.set(len + 1);
+        if self.creators.get() > 0 {
+            self.renumber_creations();
+        }
+    }
+
+    /// The object of a step that creates a task now: the number of the next task, plus 1.
+    pub(crate) fn next_task(&self) -> u64 {
+        u64::from(self.created.get()) + 1
+    }
+
+    /// The other tasks that are about to create a task create one with another number.
+    #[cold]
+    fn renumber_creations(&self) {
+        let others = self.alive().filter(|&task| task != self.current.get());
+        let tasks = others.map(|task| &self.tasks[usize::from(task)]);
+        for task in tasks.filter(|task| task.operation.get() == Operation::Create) {
+            task.object.set(self.next_task());
+        }
     }
 
     /// Removes a task from the living ones.
