@@ -63,7 +63,8 @@ static int ask(const char *where, char **texts) {
     }
     for (; *texts; texts++) {
         char answer[64];
-        if (write(server, *texts, strlen(*texts)) < 0 || write(server, "\n", 1) < 0)
+        /* One write, so that the server reads a line whole. */
+        if (dprintf(server, "%s\n", *texts) < 0)
             return 2;
         for (ssize_t at = 0; at < (ssize_t)sizeof answer; at++) {
             ssize_t count = read(server, answer + at, 1);

@@ -79,7 +79,7 @@ fn a_lost_visit_is_found_replayed_and_explained_without_the_clients() {
             (1..=most).any(|count| shrunk.stdout.contains(&format!("to   {count} preemption")));
         assert!(few, "{begin:?}: {shrunk:?}");
         let shown = server.home.heddle(["show", "--list", &trace]).stdout;
-        for part in ["client 1", "client 2", "ready to connect", "ready to send 6 bytes"] {
+        for part in ["client 1", "client 2", "ready connection", "ready send of 6 bytes"] {
             assert!(shown.contains(part), "{begin:?}: no {part} in {shown}");
         }
         if begin.is_none() {

@@ -91,10 +91,10 @@ impl ActionKind {
 pub fn action_name(number: u64) -> Option<String> {
     let action = number.checked_sub(ACTION)?;
     Some(match (action >> KIND, action & ((1 << KIND) - 1)) {
-        (0, _) => "to connect".to_owned(),
-        (1, 1) => "to send 1 byte".to_owned(),
-        (1, count) => format!("to send {count} bytes"),
-        _ => "to end the connection".to_owned(),
+        (0, _) => "connection".to_owned(),
+        (1, 1) => "send of 1 byte".to_owned(),
+        (1, count) => format!("send of {count} bytes"),
+        _ => "end of connection".to_owned(),
     })
 }
 
@@ -184,10 +184,10 @@ mod tests {
     fn an_action_has_a_name_where_others_have_a_descriptor() {
         let names =
             client().actions.iter().map(|it| action_name(it.kind.number())).collect::<Vec<_>>();
-        let expected = ["to connect", "to send 8 bytes", "to end the connection"];
+        let expected = ["connection", "send of 8 bytes", "end of connection"];
         assert_eq!(names, expected.map(|name| Some(name.to_owned())));
         let one = ActionKind::Send { connection: 0, bytes: vec![1] };
-        assert_eq!(action_name(one.number()).as_deref(), Some("to send 1 byte"));
+        assert_eq!(action_name(one.number()).as_deref(), Some("send of 1 byte"));
         assert_eq!(action_name(700), None);
     }
 
