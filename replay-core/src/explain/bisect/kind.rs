@@ -207,21 +207,25 @@ fn value(trace: &Trace, event: Event) -> Option<u64> {
 /// No object has an address below this.
 const LEAST_POINTER: u64 = 1 << 16;
 
-/// A task reads a word, another task changes it and changes it back, and the first task's
-/// compare-and-exchange succeeds because the value is equal.
+/// A task reads a word, other tasks change it and change it back, and the first task's
+/// compare-and-exchange succeeds because the value is equal. The task may read something else in between,
+/// to which the word points.
 fn is_aba(trace: &Trace, inner: (Event, Event), outer: (Event, Event)) -> bool {
-    let word = outer.0.object;
-    let same = [inner.0, inner.1, outer.1].iter().all(|event| event.object == word);
-    let memory = kind_of(trace, word) == Some(ObjectKind::Memory);
-    let changes = |event: Event| event.operation.is_write();
-    memory
-        && same
-        && inner.0.number < inner.1.number
-        && changes(inner.0)
-        && changes(inner.1)
+    let word = outer.1.object;
+    let (Some(last), Some(exchange)) = (inner.1.step, outer.1.step) else { return false };
+    let steps = &trace.execution.steps;
+    let is_own = |at: &usize| steps[*at].task == outer.1.task;
+    let before = |at: usize| (0..at).rev().filter(|&at| steps[at].object == word);
+    let Some(read) = before(exchange).find(is_own) else { return false };
+    let changes: Vec<usize> = before(exchange)
+        .take_while(|at| *at > read)
+        .filter(|at| steps[*at].operation.is_write())
+        .collect();
+    kind_of(trace, word) == Some(ObjectKind::Memory)
         && outer.1.operation == Operation::Update
-        && value(trace, outer.0).is_some()
-        && value(trace, outer.0) == value(trace, inner.1)
+        && changes.len() > 1
+        && changes[0] == last
+        && steps[last].value == steps[read].value
 }
 
 /// A task writes one word and then another; in between, another task reads the first word, trusts
@@ -357,6 +361,21 @@ mod tests {
         let of = |at, number| event(&back, at, number);
         assert!(is_aba(&back, (of(1, 1), of(2, 2)), (of(0, 1), of(3, 2))));
         assert!(!is_aba(&back, (of(1, 1), of(1, 1)), (of(0, 1), of(3, 2))));
+        let through = trace(
+            &memory,
+            &[
+                step(1, Read, 0, 7),
+                step(1, Read, 1, 5),
+                step(2, Update, 0, 8),
+                step(2, Write, 1, 6),
+                step(2, Update, 0, 7),
+                step(1, Update, 0, 7),
+            ],
+            &[],
+        );
+        let of = |at, number| event(&through, at, number);
+        assert!(is_aba(&through, (of(3, 2), of(4, 3)), (of(1, 2), of(5, 3))));
+        assert!(!is_aba(&through, (of(2, 1), of(3, 2)), (of(1, 2), of(5, 3))));
         let soon = trace(
             &memory,
             &[
