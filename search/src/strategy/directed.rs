@@ -49,6 +49,9 @@ const INSTANCES: usize = 4;
 /// for its next operation, and nothing else ends a loop whose iterations differ (in a count of its
 /// iterations, say).
 const YIELDS: u32 = 100;
+/// A task that is held also runs after this many steps more than twice those of the first execution:
+/// the others may repeat something at intervals of time for as long as time can pass before its step.
+const LONGER: usize = 1_000;
 
 /// A task stops before its `index`-th operation, and another task runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,6 +124,8 @@ pub struct Directed {
     left: Vec<PendingOperation>,
     started: bool,
     exhausted: bool,
+    /// The steps of the first execution; 0 before its end.
+    usual: usize,
 }
 
 /// The priority class of a pair.
@@ -199,15 +204,16 @@ impl Directed {
         }
     }
 
-    /// Keeps no task back any longer if the others only yield.
-    fn count_yields(&mut self, view: &View<'_>) {
+    /// Keeps no task back any longer if the others only yield, or make the execution long.
+    fn end_hopeless_plan(&mut self, view: &View<'_>) {
         let hold = self.hold.map(|hold| hold.task);
         let kept = |task: &TaskId| self.last.contains(task) || hold == Some(*task);
-        if !view.gave_way || !view.enabled.iter().any(kept) {
+        if !view.enabled.iter().any(kept) {
             return;
         }
-        self.yields += 1;
-        if self.yields > YIELDS {
+        self.yields += u32::from(view.gave_way);
+        let is_long = self.usual > 0 && self.done.len() > 2 * self.usual + LONGER;
+        if is_long || view.gave_way && self.yields > YIELDS {
             // The plan cannot be carried out.
             self.next = self.plan.len();
             self.hold = None;
@@ -219,7 +225,7 @@ impl Directed {
 
     /// The task to run: the default order, modified by the plan.
     fn direct(&mut self, view: &View<'_>) -> TaskId {
-        self.count_yields(view);
+        self.end_hopeless_plan(view);
         loop {
             let kept = |task: TaskId| {
                 self.last.contains(&task) || self.hold.is_some_and(|hold| hold.task == task)
@@ -542,6 +548,9 @@ impl Strategy for Directed {
     }
 
     fn end(&mut self, outcome: Outcome) {
+        if self.usual == 0 {
+            self.usual = self.done.len();
+        }
         if !matches!(outcome, Outcome::GivenUp) {
             self.harvest();
         }
@@ -616,6 +625,26 @@ mod tests {
         let longest = all.iter().map(|run| run.choices.len()).max();
         assert!(longest < Some(4 * YIELDS as usize), "{longest:?} steps");
         assert!(longest > Some(YIELDS as usize), "no execution held a task: {longest:?} steps");
+    }
+
+    /// A task that works at intervals does so for as long as time can pass: the plan ends before.
+    #[test]
+    fn a_task_is_not_held_while_another_one_works_on() {
+        use crate::simulation::{At, Code, Compare, Value};
+        let (flag, counter) = (At(0, None), At(1, None));
+        let works = vec![
+            Code::Load(1, flag),
+            Code::If(Value::Register(1), Compare::Equal, Value::Is(1), 5),
+            Code::Sum(2, Value::Register(2), Value::Is(1)),
+            Code::Store(counter, Value::Register(2)),
+            Code::If(Value::Register(2), Compare::Less, Value::Is(20_000), 0),
+        ];
+        let sets = vec![Code::Store(flag, Value::Is(1))];
+        let program = programs::with(vec![sets, works], vec![(0, 0), (1, 0)], vec![0, 0], 0, &[]);
+        let all: Vec<_> = runs(&program, &mut Directed::new()).take(100).collect();
+        assert!(all.len() > 1, "one order was reversed");
+        let longest = all.iter().map(|run| run.choices.len()).max();
+        assert!(longest > Some(LONGER) && longest < Some(2 * LONGER), "{longest:?} steps");
     }
 
     /// The harness's main comes after all other tasks that can run, so no plan can change its place.
