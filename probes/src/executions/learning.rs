@@ -10,6 +10,7 @@ use crate::steps::record;
 use crate::sys::channel::header;
 #[cfg(doc)]
 use search::share::frontier::Work;
+use search::strategy::registry::directed_first;
 use search::{AnyStrategy, Outcome, Prefixed, Reduction, Strategy};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::AtomicU64;
@@ -94,18 +95,28 @@ pub(crate) fn prepare() {
 /// Begins the learning phase.
 fn begin() {
     let root = root();
-    let walk = Prefixed::new(Vec::new(), AnyStrategy::new(Plan::seeded("random", SEED)));
-    let search = root.strategy.replace(walk);
+    let search = root.strategy.replace(unprefixed("random"));
     root.strategy_replaced();
     root.learning.set(Some(Learning {
         rounds: 0,
         opened: 0,
         steps: 0,
         quiet: 0,
+        // A search from a prefix has other failures, and predicates lead a search elsewhere.
+        directed: match root.prefix.is_empty() && root.predicates.is_empty() {
+            true => directed_first(&root.plan),
+            false => 0,
+        },
+        is_directed: false,
         met: 0,
         first: 0,
         search,
     }));
+}
+
+/// A strategy of the learning phase.
+fn unprefixed(name: &str) -> Prefixed {
+    Prefixed::new(Vec::new(), AnyStrategy::new(Plan::seeded(name, SEED)))
 }
 
 /// Identifies the first round: its choices, its accesses, the conflicts, and the code of the
@@ -193,7 +204,10 @@ impl Root {
             learning.first = first(steps, self.learned.borrow().known());
         }
         learning.rounds += 1;
-        learning.quiet = if grew { 0 } else { learning.quiet + 1 };
+        learning.quiet = match grew {
+            true => 0,
+            false => learning.quiet + u64::from(!learning.is_directed),
+        };
         let met = monitoring::probes_met();
         learning.met += met.unwrap_or(0);
         // The controller asks for a pause when it has no more time.
@@ -230,7 +244,7 @@ impl Root {
             learning.rounds = earlier.executions;
         } else if learning.quiet < enough && !alone && !ends {
             if learning.rounds < MOST && !is_long {
-                return;
+                return self.next_round(learning, grew, enough == QUIET_AND_CHEAP);
             }
             // Executions that observe only the first accesses of each site are short.
             if is_long && !self.learned.borrow().known().words.contains(&ModuleAddress::SAMPLED) {
@@ -261,6 +275,30 @@ impl Root {
             self.strategy.set(learning.search);
             self.strategy_replaced();
         }
+    }
+
+    /// Chooses the strategy of the next round: random walks, and `directed` once one of these found nothing
+    /// new and if rounds are cheap. That is begun again where the points grew at which it chooses.
+    fn next_round(&self, learning: &mut Learning, grew: bool, is_cheap: bool) {
+        if learning.is_directed && grew {
+            self.strategy.set(unprefixed("directed"));
+        } else if learning.is_directed {
+            learning.directed -= 1;
+            // A strategy says that it has nothing left when it is asked for another execution.
+            let mut copy = self.strategy.cloned();
+            if learning.directed > 0 && copy.begin(learning.rounds + 1) {
+                return;
+            }
+            learning.directed = 0;
+            learning.is_directed = false;
+            self.strategy.set(unprefixed("random"));
+        } else if is_cheap && learning.directed > 0 && learning.quiet > 0 {
+            learning.is_directed = true;
+            self.strategy.set(unprefixed("directed"));
+        } else {
+            return;
+        }
+        self.strategy_replaced();
     }
 
     /// Whether the learning phase has run as many executions as it may.

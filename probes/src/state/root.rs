@@ -96,6 +96,10 @@ pub(crate) struct Learning {
     /// The steps of those executions.
     pub(crate) steps: u64,
     pub(crate) quiet: u64,
+    /// How many executions of `directed` are left ([`search::strategy::registry::directed_first`]).
+    pub(crate) directed: u64,
+    /// Whether the current round is one of them.
+    pub(crate) is_directed: bool,
     /// The number of accesses in all rounds.
     pub(crate) met: u64,
     /// A hash of what the first round did.

@@ -26,7 +26,8 @@ use crate::{
 use serde::{Deserialize, Serialize};
 
 /// The descriptor of the strategy.
-pub const DESCRIPTOR: Descriptor = Descriptor::new("auto", "several strategies in turn");
+pub const DESCRIPTOR: Descriptor =
+    Descriptor::new("auto", "several strategies in turn").with_directed_first(WARM);
 
 /// Indices of the parts.
 const DIRECTED: usize = 0;

@@ -11,6 +11,9 @@ pub struct Descriptor {
     pub parameter: Option<Parameter>,
     /// What `--bound` limits; none if the strategy takes no bound.
     pub bound: Option<BoundUnit>,
+    /// So many executions of `directed` belong to the learning phase, once an execution of it showed
+    /// no new conflict. They find shallow failures, for which the rest of the phase would be too late.
+    pub directed_first: u64,
     /// Whether lists of strategies show it.
     pub listed: bool,
 }
@@ -62,7 +65,7 @@ impl Descriptor {
     /// A strategy without parameter and bound.
     #[must_use]
     pub const fn new(name: &'static str, summary: &'static str) -> Descriptor {
-        Descriptor { name, summary, parameter: None, bound: None, listed: true }
+        Descriptor { name, summary, parameter: None, bound: None, directed_first: 0, listed: true }
     }
 
     /// The descriptor with a parameter.
@@ -80,6 +83,12 @@ impl Descriptor {
     #[must_use]
     pub const fn bounded_by(self, unit: BoundUnit) -> Descriptor {
         Descriptor { bound: Some(unit), ..self }
+    }
+
+    /// The descriptor, with so many executions of `directed` in the learning phase.
+    #[must_use]
+    pub const fn with_directed_first(self, executions: u64) -> Descriptor {
+        Descriptor { directed_first: executions, ..self }
     }
 
     /// The descriptor, left out of lists.

@@ -176,6 +176,13 @@ fn entry(name: &str) -> Option<&'static Entry> {
     REGISTRY.iter().find(|entry| entry.descriptor.name == name)
 }
 
+/// [`Descriptor::directed_first`] of the strategy that a plan names.
+#[must_use]
+pub fn directed_first(plan: &Plan) -> u64 {
+    let Plan::Named { name, .. } = plan else { return 0 };
+    entry(name).map_or(0, |entry| entry.descriptor.directed_first)
+}
+
 /// The strategies that lists show, in their order.
 pub fn listed() -> impl Iterator<Item = &'static Descriptor> {
     REGISTRY.iter().map(|entry| entry.descriptor).filter(|descriptor| descriptor.listed)
