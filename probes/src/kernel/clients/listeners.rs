@@ -103,16 +103,21 @@ pub(crate) fn bind(args: [u64; 6]) -> i64 {
         return -i64::from(libc::EADDRINUSE);
     }
     let only_own = v6_only(args[0]);
-    let relay = match clients::are_live() || asked.family() == libc::AF_UNIX {
-        true => make_relay(&asked, only_own),
-        false => -1,
-    };
-    if relay < -1 {
-        return relay;
-    }
+    let is_relayed = clients::are_live() || asked.family() == libc::AF_UNIX;
+    let mut relay = -1;
     let new = asked.replacement(any_host(), only_own);
-    // SAFETY: the kernel reads the local; the rest is the program's own call.
-    let bind = || unsafe { raw::call!(libc::SYS_bind, args[0], new.all.as_ptr(), new.len) };
+    let bind = || {
+        // The name of a socket is a file, so this is made where the program's call would make it: after
+        // the working directory was copied.
+        if is_relayed && relay < 0 {
+            relay = make_relay(&asked, only_own);
+            if relay < 0 {
+                return relay;
+            }
+        }
+        // SAFETY: the kernel reads the local; the rest is the program's own call.
+        unsafe { raw::call!(libc::SYS_bind, args[0], new.all.as_ptr(), new.len) }
+    };
     let answer = pass_as(libc::SYS_bind, args, bind);
     let actual = read_address(libc::SYS_getsockname, args[0]);
     let (0, Some(actual)) = (answer, actual) else {
