@@ -17,6 +17,9 @@ pub struct Program {
     pub package: String,
     /// The command line, with arguments in single quotes where they contain spaces.
     pub command: String,
+    /// The clients of a server, which has no end without them.
+    #[serde(default)]
+    pub clients: Vec<String>,
     /// What a search says.
     pub expected: Expected,
     /// Why a program does not pass.
@@ -105,32 +108,51 @@ impl Program {
         version.ok().filter(|version| !version.is_empty()).unwrap_or_else(|| "-".to_owned())
     }
 
-    /// Searches the program with the default options, but for these limits, in a separate directory.
-    ///
-    /// # Panics
-    /// If the files cannot be made.
-    #[must_use]
-    pub fn explore(&self, limits: &[&str]) -> Found {
+    /// Why the program cannot be searched here, if it cannot: it or a client is not installed, or it fails
+    /// natively on these files. A server is not run natively, since it has no end.
+    fn missing(&self) -> Option<String> {
+        let words = self.words();
+        let first = |command: &str| command.split_whitespace().next().map(str::to_owned);
+        let mut commands =
+            self.clients.iter().filter_map(|client| first(client)).chain([words[0].clone()]);
+        if let Some(name) = commands.find(|name| !is_installed(name)) {
+            return Some(format!("{name} is not installed"));
+        }
+        if !self.clients.is_empty() {
+            return None;
+        }
         let home = Home::new();
         make_files(home.path()).expect("the files are made");
-        let words = self.words();
         let native = Command::new(&words[0])
             .args(&words[1..])
             .current_dir(home.path())
             .stdin(Stdio::null())
             .output();
         match native {
-            Err(_) => return Found::Missing("not installed".to_owned()),
+            Err(error) => Some(format!("cannot be run: {error}")),
             Ok(output) if !output.status.success() => {
                 let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                return Found::Missing(format!("fails natively: {said}"));
+                Some(format!("fails natively: {said}"))
             }
-            Ok(_) => {}
+            Ok(_) => None,
         }
+    }
+
+    /// Searches the program with the default options, but for these limits, in a separate directory.
+    ///
+    /// # Panics
+    /// If the files cannot be made.
+    #[must_use]
+    pub fn explore(&self, limits: &[&str]) -> Found {
+        if let Some(why) = self.missing() {
+            return Found::Missing(why);
+        }
+        let words = self.words();
         let home = Home::new();
         make_files(home.path()).expect("the files are made");
         let mut command = vec!["explore", "--json", "--workers", "1"];
         command.extend(limits);
+        command.extend(self.clients.iter().flat_map(|client| ["--client", client.as_str()]));
         command.push("--");
         command.extend(words.iter().map(String::as_str));
         let run = home.heddle(&command);
@@ -139,6 +161,12 @@ impl Program {
             Err(_) => Found::Nothing(run.stderr.trim().to_owned()),
         }
     }
+}
+
+/// Whether the shell finds a command of this name.
+fn is_installed(name: &str) -> bool {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&paths).any(|path| path.join(name).is_file())
 }
 
 /// A sequence of numbers that differ, the same each time.
@@ -152,6 +180,11 @@ fn numbers() -> impl Iterator<Item = u32> {
 fn bases(skip: usize, length: usize) -> String {
     numbers().skip(skip).take(length).map(|number| b"ACGT"[number as usize % 4] as char).collect()
 }
+
+/// A server with one process, whose threads read the files.
+const NGINX: &str = "daemon off; master_process off; pid nginx.pid; user root; events { }
+http { access_log off; server { listen unix:nginx.sock; root .; aio threads; directio 1; } }
+";
 
 /// The files that the commands read.
 fn make_files(directory: &Path) -> io::Result<()> {
@@ -187,6 +220,7 @@ fn make_files(directory: &Path) -> io::Result<()> {
         let made = Command::new(program).args(args).arg(at(to)).current_dir(directory).output();
         drop(made);
     };
+    fs::write(at("nginx.conf"), NGINX)?;
     convert("picture.png", "gm", &["convert", "picture.ppm"]);
     fs::write(at("main.c"), "int main(void) { return 0; }\n")?;
     convert("object.o", "cc", &["-c", "main.c", "-o"]);

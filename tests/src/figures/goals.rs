@@ -54,6 +54,7 @@ const LOOM: Figure = Figure::Ratio("Heddle, C", "loom");
 const RATE: Figure = Figure::Cell("executions a second");
 const TIMES: Figure = Figure::Cell("times");
 const RATIO: Figure = Figure::Cell("ratio");
+const FROM_IDLE: Figure = Figure::Cell("from idle");
 
 /// All goals.
 pub const GOALS: &[Requirement] = &[
@@ -101,6 +102,7 @@ pub const GOALS: &[Requirement] = &[
         Asked::Most(5.0),
         "nothing",
     ),
+    goal("servers", "redis-server", FROM_IDLE, Asked::Least(100.0), "nothing"),
     goal("races", "packs and unpacks text", RATIO, Asked::Most(3.0), "without detection"),
     goal("races", "zstd", RATIO, Asked::Most(3.0), "without detection"),
 ];

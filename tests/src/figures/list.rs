@@ -162,6 +162,15 @@ pub const TABLES: &[Table] = &[
         ..NONE
     },
     Table {
+        name: "servers",
+        heading: "Servers and their clients",
+        source: Source::Example("server_figures"),
+        args: &["20s"],
+        quick: &["2s"],
+        minutes: 10,
+        needs: &["redis-server", "memcached", "nginx", "curl"],
+    },
+    Table {
         name: "glibc",
         heading: "The C library's own tests",
         source: Source::Nothing(
