@@ -12,6 +12,9 @@ pub struct Client {
     pub actions: Vec<Action>,
     /// For each of its connections, in the order of its `connect` actions, what it received.
     pub answers: Vec<Answer>,
+    /// Whether the program ended in the recording. Otherwise it waited for further clients in the end.
+    #[serde(default)]
+    pub saw_end: bool,
 }
 
 /// What the program sent on one connection.
@@ -64,6 +67,8 @@ pub enum ActionKind {
         /// The connection.
         connection: u32,
     },
+    /// It sent a signal with this number to the program's process.
+    Signal(u8),
 }
 
 /// No descriptor has such a number: it is that of a client's action.
@@ -82,6 +87,7 @@ impl ActionKind {
                     1 << KIND | (bytes.len() as u64).min((1 << KIND) - 1)
                 }
                 ActionKind::End { .. } => 2 << KIND,
+                ActionKind::Signal(signal) => 3 << KIND | u64::from(*signal),
             }
     }
 }
@@ -94,8 +100,14 @@ pub fn action_name(number: u64) -> Option<String> {
         (0, _) => "connection".to_owned(),
         (1, 1) => "send of 1 byte".to_owned(),
         (1, count) => format!("send of {count} bytes"),
-        _ => "end of connection".to_owned(),
+        (2, _) => "end of connection".to_owned(),
+        (_, signal) => format!("signal {signal}"),
     })
+}
+
+/// Whether the program can handle a signal with this number: 9 and 19 (`SIGKILL`, `SIGSTOP`) are the kernel's.
+fn is_signal(number: u8) -> bool {
+    (1..=64).contains(&number) && ![9, 19].contains(&number)
 }
 
 impl Client {
@@ -103,6 +115,14 @@ impl Client {
     pub fn addresses(&self) -> impl Iterator<Item = &[u8]> {
         self.actions.iter().filter_map(|action| match &action.kind {
             ActionKind::Connect(address) => Some(&address[..]),
+            _ => None,
+        })
+    }
+
+    /// The signals that it sends.
+    pub fn signals(&self) -> impl Iterator<Item = u8> {
+        self.actions.iter().filter_map(|action| match action.kind {
+            ActionKind::Signal(signal) => Some(signal),
             _ => None,
         })
     }
@@ -115,6 +135,10 @@ impl Client {
             let is_known = |connection: u32| connection < made;
             let connection = match &action.kind {
                 ActionKind::Connect(_) => None,
+                ActionKind::Signal(signal) if is_signal(*signal) => None,
+                ActionKind::Signal(signal) => {
+                    return Some(format!("its action {} sends signal {signal}", number + 1));
+                }
                 ActionKind::Send { connection, .. } | ActionKind::End { connection } => {
                     Some(*connection)
                 }
@@ -159,6 +183,7 @@ mod tests {
                 action(&[(0, 6)], ActionKind::End { connection: 0 }),
             ],
             answers: vec![Answer { bytes: b"answer".to_vec(), ended: false }],
+            saw_end: false,
         }
     }
 
@@ -178,6 +203,15 @@ mod tests {
         let mut fewer = client();
         fewer.answers.push(Answer::default());
         assert_eq!(fewer.contradiction().as_deref(), Some("it has 1 connections and 2 answers"));
+        let sends = |signal| {
+            let mut client = client();
+            client.actions.push(Action { received: Vec::new(), kind: ActionKind::Signal(signal) });
+            client.contradiction()
+        };
+        assert_eq!((sends(15), sends(64)), (None, None));
+        for refused in [0, 9, 19, 65] {
+            assert_eq!(sends(refused), Some(format!("its action 4 sends signal {refused}")));
+        }
     }
 
     #[test]
@@ -188,6 +222,8 @@ mod tests {
         assert_eq!(names, expected.map(|name| Some(name.to_owned())));
         let one = ActionKind::Send { connection: 0, bytes: vec![1] };
         assert_eq!(action_name(one.number()).as_deref(), Some("send of 1 byte"));
+        let signal = action_name(ActionKind::Signal(15).number());
+        assert_eq!(signal.as_deref(), Some("signal 15"));
         assert_eq!(action_name(700), None);
     }
 

@@ -451,7 +451,7 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
     root.settle_points(regular);
     header.executions.store(header.executions.load(Relaxed) + 1, Release);
     if !root.live.is_empty() {
-        outbox::recorded(clients::take_recording());
+        outbox::recorded(clients::take_recording(regular));
     }
     if root.park {
         park();

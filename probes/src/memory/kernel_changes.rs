@@ -221,6 +221,17 @@ pub(crate) fn expect_children() {
     update_kernel_actions();
 }
 
+/// Live clients may send these signals from here on.
+pub(crate) fn expect_clients() {
+    signals::record_for_clients();
+    for signal in signals::REQUESTS {
+        LEDGER.signals[signal as usize].set(Some(known(signal as usize)));
+    }
+    LEDGER.used.set(true);
+    LEDGER.behind.set(true);
+    update_kernel_actions();
+}
+
 /// Passes changed actions to the kernel, before anything that may cause a signal.
 pub(crate) fn update_kernel_actions() {
     if !LEDGER.behind.replace(false) {

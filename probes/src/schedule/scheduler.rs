@@ -481,7 +481,7 @@ fn rests(world: &World, enabled: &[TaskId]) -> bool {
     });
     match clients::at_rest(waiting, world.clock.get()) {
         Rest::Continues => !enabled.is_empty() && clients::are_live() && external::lets_time_pass(),
-        Rest::Unanswered => deadlock::deadlock(),
+        Rest::Stuck => deadlock::deadlock(),
         Rest::Over => {
             deadlock::check_circle(World::ALL);
             outcome::end(End::Passed)

@@ -55,6 +55,8 @@ struct Clients {
     waits_len: Cell<usize>,
     /// How many steps there were since the last action of a client that only time allowed.
     expiries: Cell<usize>,
+    /// Whether the execution ended because the program only waited.
+    rested: Cell<bool>,
 }
 // SAFETY: the fields are `Cell`s, which hand out no references, and the controlled process has one
 // kernel thread.
@@ -69,6 +71,7 @@ static CLIENTS: Clients = Clients {
     waits: [const { Cell::new(TimedWait { task: 0, site: 0, step: 0, earlier: 0 }) }; WAITS],
     waits_len: Cell::new(0),
     expiries: Cell::new(0),
+    rested: Cell::new(false),
 };
 
 /// An execution begins.
@@ -80,6 +83,7 @@ pub(crate) fn begin() {
     CLIENTS.awaited.set(None);
     CLIENTS.waits_len.set(0);
     CLIENTS.expiries.set(0);
+    CLIENTS.rested.set(false);
 }
 
 /// The socket with this inode is for clients.
@@ -158,8 +162,18 @@ pub(crate) enum Rest {
     Continues,
     /// It ends: the server waits for further clients.
     Over,
-    /// It ends: a client waits for an answer that does not come.
-    Unanswered,
+    /// It ends: a client waits for an answer that does not come, or the program does not end, as it did in the recording.
+    Stuck,
+}
+
+/// Whether the execution ended because the program only waited.
+pub(crate) fn has_rested() -> bool {
+    CLIENTS.rested.get()
+}
+
+/// Whether the program ended in the recording of its clients.
+fn ended_when_recorded() -> bool {
+    root().clients.iter().any(|client| client.saw_end)
 }
 
 /// That, at this time. The tasks can run only because time passes: their numbers, sites and last steps.
@@ -173,10 +187,12 @@ pub(crate) fn at_rest(tasks: impl Iterator<Item = (u16, u64, u64)>, now: u64) ->
     }
     let much = are_due(waiting);
     match (are_finished(), waiting > 0) {
-        (true, _) if periodic || much || passed >= AFTER_LAST => Rest::Over,
-        (false, true) if passed >= UNANSWERED && !are_live() && awaited().is_some() => {
-            Rest::Unanswered
+        (true, false) if ended_when_recorded() => Rest::Stuck,
+        (true, _) if periodic || much || passed >= AFTER_LAST => {
+            CLIENTS.rested.set(true);
+            Rest::Over
         }
+        (false, true) if passed >= UNANSWERED && !are_live() && awaited().is_some() => Rest::Stuck,
         _ => Rest::Continues,
     }
 }

@@ -2,8 +2,8 @@
 //! runtime's handlers ([`crate::executions::faults`]).
 
 use std::cell::Cell;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// The watchdog's signal. Linux defines it and never sends it.
 pub(crate) const WATCHDOG: i32 = libc::SIGSTKFLT;
@@ -148,6 +148,24 @@ pub(crate) fn forget(signal: i32) {
 /// [`take_outside`]: one bit each. The runtime delivers them, as it does those that tasks send.
 static OUTSIDE: AtomicU64 = AtomicU64::new(0);
 
+/// Whether signals from outside are those of live clients, which are actions of these ([`take_from_clients`]).
+static ARE_FROM_CLIENTS: AtomicBool = AtomicBool::new(false);
+static FROM_CLIENTS: AtomicU64 = AtomicU64::new(0);
+
+/// The signals by which a person or a script asks a program for something.
+pub(crate) const REQUESTS: [i32; 6] =
+    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];
+
+/// From here on signals from outside are actions of live clients, whatever the program does about them.
+pub(crate) fn record_for_clients() {
+    ARE_FROM_CLIENTS.store(true, Relaxed);
+}
+
+/// The signals that live clients sent since the last call: one bit each.
+pub(crate) fn take_from_clients() -> u64 {
+    FROM_CLIENTS.swap(0, Relaxed)
+}
+
 /// The signals that came from outside.
 #[inline]
 pub(crate) fn take_outside() -> u64 {
@@ -174,6 +192,9 @@ pub(crate) fn for_kernel(signal: i32, action: Action) -> Action {
     match action.handler {
         // The kernel would discard it although a task that blocks it may wait for it.
         DEFAULT if signal == libc::SIGCHLD => for_runtime(),
+        DEFAULT | IGNORED if ARE_FROM_CLIENTS.load(Relaxed) && REQUESTS.contains(&signal) => {
+            for_runtime()
+        }
         DEFAULT | IGNORED => action,
         _ => for_runtime(),
     }
@@ -191,5 +212,7 @@ fn for_runtime() -> Action {
 
 /// The kernel's handler for such a signal, on the runtime's stack for handlers.
 extern "C" fn arrives(signal: i32) {
-    OUTSIDE.fetch_or(1 << (signal - 1), Relaxed);
+    let is_of_client = ARE_FROM_CLIENTS.load(Relaxed) && signal != libc::SIGCHLD;
+    let noted = if is_of_client { &FROM_CLIENTS } else { &OUTSIDE };
+    noted.fetch_or(1 << (signal - 1), Relaxed);
 }

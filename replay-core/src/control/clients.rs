@@ -99,6 +99,18 @@ fn problem(recorded: &[RecordedClient], found: Option<&FoundFailure>) -> Option<
                 named(number)
             ));
         }
+        let crash = found.filter(|found| found.kind == FailureKind::Crash);
+        let ending = it
+            .client
+            .signals()
+            .find(|signal| crash.is_some_and(|found| found.number == i32::from(*signal)));
+        if let Some(signal) = ending {
+            return Some(format!(
+                "{} sent signal {signal}, which ended the program: it had no handler for it, and did not \
+                 block it",
+                named(number)
+            ));
+        }
         if it.client.actions.is_empty() && unsupported.is_none() {
             let named = named(number);
             return Some(match (it.status, found) {
@@ -109,8 +121,8 @@ fn problem(recorded: &[RecordedClient], found: Option<&FoundFailure>) -> Option<
                     )
                 }
                 (Some(_), _) => format!(
-                    "{named} made no connection to a stream socket of the program: check the address that \
-                     it uses"
+                    "{named} made no connection to a stream socket of the program, and sent it no signal: \
+                     check the address that it uses"
                 ),
             });
         }
@@ -120,10 +132,12 @@ fn problem(recorded: &[RecordedClient], found: Option<&FoundFailure>) -> Option<
 
 /// The program failed before this.
 fn failed_first(what: &str, found: &FoundFailure) -> String {
-    let (kind, detail) = (found.kind, &found.detail);
-    format!(
-        "the program failed before {what} ({kind}: {detail}): `heddle run` without --client shows how"
-    )
+    let how = match (found.kind, found.detail.as_str()) {
+        (FailureKind::Exit, "") => format!("exit status {}", found.number),
+        (kind, "") => kind.to_string(),
+        (kind, detail) => format!("{kind}: {detail}"),
+    };
+    format!("the program failed before {what} ({how}): `heddle run` without --client shows how")
 }
 
 #[cfg(test)]
@@ -137,7 +151,10 @@ mod tests {
             true => (vec![connect], vec![Answer::default()]),
             false => (Vec::new(), Vec::new()),
         };
-        RecordedClient { status, client: Client { command: "ask".into(), actions, answers } }
+        RecordedClient {
+            status,
+            client: Client { command: "ask".into(), actions, answers, saw_end: false },
+        }
     }
 
     #[test]
@@ -155,8 +172,8 @@ mod tests {
             (
                 &[recorded(Some(0), false)],
                 None,
-                "client 1 (`ask`) made no connection to a stream socket of the program: check the address \
-                 that it uses",
+                "client 1 (`ask`) made no connection to a stream socket of the program, and sent it no \
+                 signal: check the address that it uses",
             ),
             (
                 &[],

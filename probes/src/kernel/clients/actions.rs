@@ -1,11 +1,12 @@
 //! The actions of clients, which are steps of their tasks.
 
 use super::{connections, listeners};
-use crate::kernel::park;
+use crate::kernel::{park, signal_delivery};
 use crate::state::clients;
 use crate::state::end::End;
 use crate::state::open_words::WordSet;
 use crate::state::outcome;
+use crate::state::pending_signals::Information;
 use crate::state::task::ExternalWait;
 use crate::state::world::world;
 use crate::steps::record;
@@ -33,6 +34,8 @@ pub(super) fn arrive(wait: &ExternalWait, words: WordSet, action: u64) {
 pub(super) fn changes(client: usize, action: &ActionKind) -> WordSet {
     let descriptor = match action {
         ActionKind::Connect(address) => listeners::find(address),
+        // The signal is a step after this one.
+        ActionKind::Signal(_) => None,
         ActionKind::Send { connection, .. } | ActionKind::End { connection } => {
             connections::find(client, *connection).map(|it| it.descriptor.get())
         }
@@ -67,6 +70,10 @@ pub(super) fn act(client: usize, action: &Action) {
                     return;
                 }
             }
+        }
+        ActionKind::Signal(signal) => {
+            let from_process = Information::BY_PROCESS;
+            signal_delivery::send_to_process((*signal).into(), from_process, SITE.0.get());
         }
         ActionKind::End { connection } => {
             if let Some(connection) = connections::find(client, *connection) {

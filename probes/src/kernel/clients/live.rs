@@ -14,7 +14,7 @@ use crate::state::clients;
 use crate::state::open_words::WordSet;
 use crate::state::root::root;
 use crate::state::task::ExternalWait;
-use crate::sys::raw;
+use crate::sys::{raw, signals};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use traces::clients::{Action, ActionKind, Answer, Client};
@@ -22,6 +22,8 @@ use traces::wire::RecordedClient;
 
 /// How long nothing may happen before the next client starts, in milliseconds.
 const QUIET: u64 = 300;
+/// The same before the first client, if the program does not listen for connections: it may do so later.
+const QUIET_BEFORE_FIRST: u64 = 2000;
 /// The most bytes of one action.
 const PIECE: usize = 64 << 10;
 /// How many actions of a client are read ahead.
@@ -90,6 +92,7 @@ impl Recording {
             self.last = now();
         }
         self.start_next();
+        self.take_signals();
         self.accept();
         for index in 0..self.links.len() {
             self.take(index);
@@ -112,8 +115,12 @@ impl Recording {
         if !clients::take_idle() {
             return;
         }
-        let is_quiet = now() - self.last >= QUIET;
-        let is_due = next == 0 || self.is_over(next - 1) || is_quiet;
+        let quiet = now() - self.last;
+        let listens = listeners::all().iter().any(|it| it.listens.get());
+        let is_due = match next {
+            0 => listens || quiet >= QUIET_BEFORE_FIRST,
+            _ => self.is_over(next - 1) || quiet >= QUIET,
+        };
         if is_due {
             let it = &mut self.clients[next];
             it.process = Process::start(&it.client.command);
@@ -121,6 +128,16 @@ impl Recording {
                 it.ended = Some(127);
             }
             self.last = now();
+        }
+    }
+
+    /// Takes the signals that came: they are those of the client that was started last.
+    fn take_signals(&mut self) {
+        let Some(client) = self.clients.iter().rposition(|it| it.process.is_some()) else { return };
+        let mut signals = signals::take_from_clients();
+        while signals != 0 {
+            self.note(client, ActionKind::Signal(signals.trailing_zeros() as u8 + 1));
+            signals &= signals - 1;
         }
     }
 
@@ -289,9 +306,11 @@ pub(super) fn describe(number: usize) -> String {
     format!("wait for client {} (`{command}`), which {what}", number + 1)
 }
 
-/// What was recorded.
-pub(crate) fn take_recording() -> Vec<RecordedClient> {
+/// What was recorded in an execution that ended. `passed`: without a failure.
+pub(crate) fn take_recording(passed: bool) -> Vec<RecordedClient> {
     let recording = CURRENT.0.take();
-    let complete = |it: Recorded| RecordedClient { status: it.ended, client: it.client };
+    let saw_end = passed && !clients::has_rested();
+    let complete =
+        |it: Recorded| RecordedClient { status: it.ended, client: Client { saw_end, ..it.client } };
     recording.clients.into_iter().map(complete).collect()
 }

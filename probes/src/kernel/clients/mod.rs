@@ -1,7 +1,7 @@
 //! Clients of a server ([`traces::clients`]).
 //!
 //! A client is a task of the execution, as a timer is. Its steps are what the client did when it was recorded: it
-//! connects to the program's socket, sends bytes, ends its side. A step is enabled once the client has received what it
+//! connects to the program's socket, sends bytes, ends its side, sends a signal. A step is enabled once the client has received what it
 //! had received in the recording; if that differs from the recording, what the client would do is not known, and the
 //! execution ends. So the search decides when the program sees a connection or its data, as it decides everything
 //! else, no other process takes part, and time does not matter.
@@ -18,12 +18,15 @@ mod processes;
 mod repeated;
 mod shown_addresses;
 
+use crate::kernel::signal_calls;
+use crate::memory::kernel_changes;
 use crate::primitives::thread;
 use crate::state::clients;
 use crate::state::outcome;
 use crate::state::root::root;
 use crate::state::task::TaskKind;
 use crate::state::world::world;
+use crate::sys::signals;
 use std::cell::Cell;
 
 pub(crate) use connections::are_there as are_connected;
@@ -45,6 +48,19 @@ pub(crate) fn begin() {
     clients::begin();
     connections::begin();
     listeners::begin();
+    if clients::are_live() {
+        kernel_changes::expect_clients();
+    }
+}
+
+/// Whether the program does something about a signal: it has an action for it, or a thread blocks it, to wait for it.
+fn is_awaited(signal: i32) -> bool {
+    let world = world();
+    let blocks = |number: u16| {
+        let task = &world.tasks[usize::from(number)];
+        task.kind.get() == TaskKind::Thread && task.mask.get() & 1 << (signal - 1) != 0
+    };
+    signal_calls::action(signal).handler != libc::SIG_DFL as u64 || world.alive().any(blocks)
 }
 
 /// A call of the program has returned that may have to do with a connection. `room`: what the function of this name
@@ -53,16 +69,16 @@ pub(crate) fn returned(number: i64, args: [u64; 6], room: usize, answer: i64, si
     if answer < 0 || !clients::are_there() {
         return;
     }
-    if number == libc::SYS_listen {
-        if listeners::listens(args[0]) {
-            start(site);
-        }
-        return;
+    match number {
+        libc::SYS_listen if listeners::listens(args[0]) => start(site),
+        libc::SYS_listen => {}
+        libc::SYS_rt_sigaction | libc::SYS_rt_sigprocmask if args[1] != 0 => start(site),
+        _ => shown_addresses::returned(number, args, room, answer),
     }
-    shown_addresses::returned(number, args, room, answer);
 }
 
-/// The program listens at a further address: the clients that need no others begin.
+/// The program listens at a further address, or does something about a further signal: the clients that need nothing
+/// else begin.
 fn start(site: u64) {
     actions::set_site(site);
     let count = clients::count();
@@ -71,8 +87,14 @@ fn start(site: u64) {
     }
     for number in 0..count {
         let is_due = match root().clients.get(number) {
-            Some(client) => client.addresses().all(|address| listeners::find(address).is_some()),
-            None => true,
+            Some(client) => {
+                client.addresses().all(|address| listeners::find(address).is_some())
+                    && client.signals().all(|signal| is_awaited(signal.into()))
+            }
+            None => {
+                listeners::all().iter().any(|it| it.listens.get())
+                    || signals::REQUESTS.into_iter().any(is_awaited)
+            }
         };
         if !is_due || TASKS.0[number].get() != 0 {
             continue;

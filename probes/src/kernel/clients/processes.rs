@@ -2,11 +2,14 @@
 //! find them, and it gets no signal when they end.
 
 use crate::sys::raw;
-use std::ffi::c_char;
+use std::ffi::{CStr, c_char};
 
 unsafe extern "C" {
     static environ: *const *mut c_char;
 }
+
+/// The variable with the number of the program's process, to send signals to.
+const PROGRAM: &str = "HEDDLE_PID";
 
 /// A process that runs a command.
 pub(super) struct Process {
@@ -20,8 +23,11 @@ pub(super) struct Process {
 const SIGNAL: i32 = 128;
 
 impl Process {
-    /// Starts the command in a shell; none if that is impossible.
+    /// Starts the command in a shell, with the program's number in [`PROGRAM`]; none if that is impossible.
     pub(super) fn start(command: &str) -> Option<Process> {
+        // SAFETY: passes no pointer.
+        let own = unsafe { raw::call!(libc::SYS_getpid) };
+        let variables = environment(&format!("{PROGRAM}={own}"))?;
         let command = private_copy(command)?;
         let arguments = [c"sh".as_ptr(), c"-c".as_ptr(), command, std::ptr::null()];
         let mut pipe = [0i32; 2];
@@ -34,10 +40,9 @@ impl Process {
             {
                 return None;
             }
-            let own = raw::call!(libc::SYS_getpid);
             let copy = raw::call!(libc::SYS_clone, 0, 0, 0, 0, 0);
             if copy == 0 {
-                run(&arguments, pipe[1], own);
+                run(&arguments, variables, pipe[1], own);
             }
             raw::call!(libc::SYS_close, pipe[1]);
             let moved = raw::call!(libc::SYS_fcntl, pipe[0], libc::F_DUPFD_CLOEXEC, 680);
@@ -63,6 +68,26 @@ impl Process {
     }
 }
 
+/// The environment of a client's process: the program's, and this variable. It is in memory of which a copy of the process
+/// has a copy.
+fn environment(further: &str) -> Option<*const *const c_char> {
+    // SAFETY: the C library's list ends with a null pointer.
+    let inherited = unsafe {
+        let count = (0..).take_while(|&at| !(*environ.add(at)).is_null()).count();
+        std::slice::from_raw_parts(environ, count)
+    };
+    let prefix = format!("{PROGRAM}=");
+    let mut all: Vec<*const c_char> = inherited.iter().map(|it| it.cast_const()).collect();
+    // SAFETY: the variables are C strings.
+    all.retain(|it| !unsafe { CStr::from_ptr(*it) }.to_bytes().starts_with(prefix.as_bytes()));
+    all.extend([private_copy(further)?, std::ptr::null()]);
+    let len = size_of_val(&all[..]);
+    let to = raw::map(0, len, libc::PROT_READ | libc::PROT_WRITE, 0)? as *mut *const c_char;
+    // SAFETY: the mapping was just made, and is as long as the list. It is never freed.
+    unsafe { std::ptr::copy_nonoverlapping(all.as_ptr(), to, all.len()) };
+    Some(to)
+}
+
 /// A C string in memory that a copy of the process has, too: the runtime's heap is shared, and this process may change it
 /// before the copy executes the command. It is never freed.
 fn private_copy(text: &str) -> Option<*const c_char> {
@@ -85,8 +110,13 @@ impl Drop for Process {
 /// In the copy of process `parent`: starts the command as a child, waits for it, and writes its status to the pipe.
 ///
 /// # Safety
-/// This process is a copy that nothing else uses, and the arguments are C strings, followed by null.
-unsafe fn run(arguments: &[*const c_char; 4], pipe: i32, parent: i64) -> ! {
+/// This process is a copy that nothing else uses, and the arguments and variables are C strings, each followed by null.
+unsafe fn run(
+    arguments: &[*const c_char; 4],
+    variables: *const *const c_char,
+    pipe: i32,
+    parent: i64,
+) -> ! {
     let (none, mut status) = (0u64, 0i32);
     // SAFETY: the kernel reads and writes locals, and the caller's strings.
     unsafe {
@@ -101,7 +131,7 @@ unsafe fn run(arguments: &[*const c_char; 4], pipe: i32, parent: i64) -> ! {
             raw::call!(libc::SYS_dup2, input, 0);
             // The program's other descriptors are not the client's.
             raw::call!(libc::SYS_close_range, 3, u32::MAX, 0);
-            raw::call!(libc::SYS_execve, c"/bin/sh".as_ptr(), arguments.as_ptr(), environ);
+            raw::call!(libc::SYS_execve, c"/bin/sh".as_ptr(), arguments.as_ptr(), variables);
             raw::exit_process(127);
         }
         while raw::call!(libc::SYS_wait4, child, &raw mut status, 0, 0) == -i64::from(libc::EINTR) {

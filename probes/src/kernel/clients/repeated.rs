@@ -1,7 +1,7 @@
 //! The task of a client that repeats what was recorded.
 
 use super::actions::{act, arrive, changes};
-use super::{connections, listeners};
+use super::{connections, is_awaited, listeners};
 use crate::state::clients::{self, AwaitedAnswer};
 use crate::state::end::End;
 use crate::state::outcome;
@@ -48,7 +48,12 @@ fn is_due(address: u64) -> bool {
     if due.differs.get() {
         return true;
     }
-    if matches!(&action.kind, ActionKind::Connect(asked) if listeners::find(asked).is_none()) {
+    let is_possible = match &action.kind {
+        ActionKind::Connect(asked) => listeners::find(asked).is_some(),
+        ActionKind::Signal(signal) => is_awaited((*signal).into()),
+        _ => true,
+    };
+    if !is_possible {
         return false;
     }
     let answers = &root().clients[due.client].answers;

@@ -96,6 +96,7 @@ fn header() -> impl Strategy<Value = Header> {
     );
     let client =
         (text(), vec(any::<u8>(), 0..9), any::<bool>()).prop_map(|(command, bytes, ended)| {
+            let saw_end = ended;
             let answer = Answer { bytes: bytes.clone(), ended };
             let action = |received, kind| Action { received, kind };
             Client {
@@ -104,8 +105,10 @@ fn header() -> impl Strategy<Value = Header> {
                     action(Vec::new(), ActionKind::Connect(bytes.clone())),
                     action(vec![(0, answer.len())], ActionKind::Send { connection: 0, bytes }),
                     action(Vec::new(), ActionKind::End { connection: 0 }),
+                    action(Vec::new(), ActionKind::Signal(15)),
                 ],
                 answers: vec![answer],
+                saw_end,
             }
         });
     let start_at =
