@@ -1,6 +1,7 @@
 //! Scheduling policies, priorities and processors of tasks. They have no effect here; the program
 //! can only read them back.
 
+use crate::memory::snapshot;
 use crate::primitives::mutex_ceiling;
 use crate::state::task::Task;
 use crate::state::world::world;
@@ -179,7 +180,13 @@ pub(crate) fn processors(args: [u64; 6]) -> i64 {
     let Some(task) = task_meant(args[0]) else { return -i64::from(libc::ESRCH) };
     // SAFETY: the kernel checks the program's buffer; the call asks about the process's one kernel
     // thread.
-    let answer = unsafe { raw::call!(libc::SYS_sched_getaffinity, 0, args[1], args[2]) };
+    let ask = || unsafe { raw::call!(libc::SYS_sched_getaffinity, 0, args[1], args[2]) };
+    let mut answer = ask();
+    if answer == -i64::from(libc::EFAULT) {
+        // The kernel may have tried to write to a page that memory tracking has write-protected.
+        snapshot::allow_all();
+        answer = ask();
+    }
     let asked = task.processors.get();
     if asked != 0 && answer > 0 {
         // SAFETY: the kernel wrote `answer` bytes there, so they are writable, and at most as many
