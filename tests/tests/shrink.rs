@@ -242,10 +242,14 @@ fn many_preemptions_of_a_work_stealing_queue_shrink_to_the_necessary_ones() {
     let path = program("work_stealing").build().expect("targets compile");
     let path = path.to_string_lossy().into_owned();
     store_points(&home, &path, &["30"]);
-    let args = ["explore", "--json", "--strategy", "random", "--", &path, "30"];
-    let report = home.heddle(args).report();
-    let found = &report.bugs[0];
-    assert!(found.preemptions >= 50, "{found:?}");
+    let found_by = |seed: u32| {
+        let seed = seed.to_string();
+        let options = ["--strategy", "random", "--seed", &seed];
+        let args = [&["explore", "--json"], &options[..], &["--", &path, "30"]].concat();
+        home.heddle(args).report().bugs.remove(0)
+    };
+    let found = (0..20).map(found_by).find(|found| found.preemptions >= 50);
+    let found = found.expect("a failure with many preemptions");
     let trace = found.trace.clone().expect("a trace");
     let object: Value = home.heddle(["shrink", "--json", &trace]).object();
     assert_eq!(object["to"]["preemptions"], 1, "{object}");
