@@ -243,7 +243,7 @@ fn narrowed(home: &Home, program: &str, args: &[&str]) -> Value {
 fn a_cause_of_three_parts_is_named_in_part() {
     let home = Home::new();
     let trace = trace(&home, "aba_cpp", &["aba"]);
-    let found = home.heddle(["narrow", "--json", &trace]).object();
+    let found: Value = home.heddle(["narrow", "--json", &trace]).object();
     assert_eq!(found["result"], "part", "{found}");
     assert_eq!(found["without"]["failing"], 0, "{found}");
     let (failing, passing) = (&found["with"]["failing"], &found["with"]["passing"]);
