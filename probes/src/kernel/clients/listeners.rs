@@ -60,6 +60,11 @@ pub(super) fn all() -> &'static [Bound] {
     &LISTENERS.all[..LISTENERS.count.get()]
 }
 
+/// Whether the program listens at an address for clients.
+pub(super) fn are_open() -> bool {
+    all().iter().any(|it| it.listens.get())
+}
+
 /// The program's socket at an address, if it listens there.
 pub(super) fn find(asked: &[u8]) -> Option<i32> {
     all()

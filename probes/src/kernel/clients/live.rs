@@ -116,9 +116,8 @@ impl Recording {
             return;
         }
         let quiet = now() - self.last;
-        let listens = listeners::all().iter().any(|it| it.listens.get());
         let is_due = match next {
-            0 => listens || quiet >= QUIET_BEFORE_FIRST,
+            0 => listeners::are_open() || quiet >= QUIET_BEFORE_FIRST,
             _ => self.is_over(next - 1) || quiet >= QUIET,
         };
         if is_due {
@@ -131,9 +130,14 @@ impl Recording {
         }
     }
 
+    /// The client that was started last: it is the one that acts.
+    fn started_last(&self) -> Option<usize> {
+        self.clients.iter().rposition(|it| it.process.is_some())
+    }
+
     /// Takes the signals that came: they are those of the client that was started last.
     fn take_signals(&mut self) {
-        let Some(client) = self.clients.iter().rposition(|it| it.process.is_some()) else { return };
+        let Some(client) = self.started_last() else { return };
         let mut signals = signals::take_from_clients();
         while signals != 0 {
             self.note(client, ActionKind::Signal(signals.trailing_zeros() as u8 + 1));
@@ -143,7 +147,7 @@ impl Recording {
 
     /// Takes new connections: they are those of the client that was started last.
     fn accept(&mut self) {
-        let Some(client) = self.clients.iter().rposition(|it| it.process.is_some()) else { return };
+        let Some(client) = self.started_last() else { return };
         for listener in listeners::all().iter().filter(|it| it.relay.get() >= 0 && it.listens.get())
         {
             loop {

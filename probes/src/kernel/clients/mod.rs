@@ -91,10 +91,7 @@ fn start(site: u64) {
                 client.addresses().all(|address| listeners::find(address).is_some())
                     && client.signals().all(|signal| is_awaited(signal.into()))
             }
-            None => {
-                listeners::all().iter().any(|it| it.listens.get())
-                    || signals::REQUESTS.into_iter().any(is_awaited)
-            }
+            None => listeners::are_open() || signals::REQUESTS.into_iter().any(is_awaited),
         };
         if !is_due || TASKS.0[number].get() != 0 {
             continue;
