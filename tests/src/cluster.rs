@@ -10,9 +10,7 @@ use std::process::{Child, Command, Stdio};
 /// Whether there is a NATS server program; otherwise says that the test is skipped.
 #[must_use]
 pub fn has_server(test: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found =
-        std::env::split_paths(&path).any(|directory| directory.join("nats-server").is_file());
+    let found = crate::installed::is_installed("nats-server");
     if !found {
         println!("SKIPPED: {test}: needs nats-server");
     }

@@ -8,6 +8,7 @@ pub mod heddle;
 pub mod hits;
 pub mod hostile;
 pub mod hot_loops;
+pub mod installed;
 pub mod oracle;
 pub mod packages;
 pub mod pages;

@@ -2,6 +2,7 @@
 //! on, and a search of each.
 
 use crate::heddle::Home;
+use crate::installed::is_installed;
 use serde::Deserialize;
 use std::fs;
 use std::io;
@@ -161,12 +162,6 @@ impl Program {
             Err(_) => Found::Nothing(run.stderr.trim().to_owned()),
         }
     }
-}
-
-/// Whether the shell finds a command of this name.
-fn is_installed(name: &str) -> bool {
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&paths).any(|path| path.join(name).is_file())
 }
 
 /// A sequence of numbers that differ, the same each time.

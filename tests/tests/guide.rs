@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use tests::heddle;
+use tests::installed::is_installed;
 use tests::pages::{self, Block, Mark};
 
 fn root() -> PathBuf {
@@ -91,11 +92,6 @@ impl Examples {
     }
 }
 
-fn exists(command: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(command).is_file())
-}
-
 /// Runs a session; adds what differs to `differences` and the lines to replace to `updates`.
 fn run_session(
     examples: &Examples,
@@ -140,7 +136,7 @@ fn check_page(page: &Path) -> Vec<String> {
     for session in pages::sessions(&lines) {
         let block = &session[0];
         let Some(Mark::Run { directory, needs }) = block.mark() else { continue };
-        if let Some(missing) = needs.iter().find(|command| !exists(command)) {
+        if let Some(missing) = needs.iter().find(|command| !is_installed(command)) {
             println!("SKIPPED: {}, line {}: needs {missing}", page.display(), block.first);
             continue;
         }

@@ -1,6 +1,7 @@
 //! Builds and runs what prints a table, each for a bounded time.
 
 use super::list::{Source, Table};
+use crate::installed::is_installed;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -21,11 +22,6 @@ pub enum Lack {
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-fn is_installed(command: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(command).is_file())
 }
 
 /// Every process below this one, by the parents that the kernel lists.
