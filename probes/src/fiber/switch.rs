@@ -177,6 +177,9 @@ global_asm!(
     "ldmxcsr [rsp]",
     "fldcw [rsp + 4]",
     "2:",
+    // Only a task that others run after stores its control words. The program may read what is left of
+    // them as part of a variable that it does not initialise.
+    "mov qword ptr [rsp], 0",
     "add rsp, 8",
     pop_preserved!(),
     ".cfi_def_cfa_offset 8",
