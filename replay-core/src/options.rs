@@ -119,6 +119,8 @@ pub struct SearchOptions {
     pub start_at: Option<StartPoint>,
     /// The commands of the program's clients, as the user wrote them (`--client`).
     pub client_commands: Vec<String>,
+    /// Whether they run in each execution of a search, at the same time (`--live-clients`).
+    pub live_clients: bool,
     /// What these did when they were recorded ([`crate::record_clients`]).
     pub clients: Vec<Client>,
     /// The threads that run serially (`--serial`): `T4`, `T4..T9`, a name or a start function.
@@ -217,6 +219,7 @@ impl Default for SearchOptions {
             begin_at: String::new(),
             start_at: None,
             client_commands: Vec::new(),
+            live_clients: false,
             clients: Vec::new(),
             changes: Vec::new(),
             when: Vec::new(),

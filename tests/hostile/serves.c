@@ -2,6 +2,7 @@
 
    serves MODE ADDRESS     waits for two visitors, or longer in some modes
    serves ask ADDRESS TEXT [TEXT ...]   sends each text, and reads a line of answer after each
+   serves insist ADDRESS ANSWER TEXT    sends "hello", and the text only after this answer
 
    An address is a port, `v6:PORT`, or a path. The server's modes:
    lost     counts its visitors with a race, and aborts if a visit is lost
@@ -9,7 +10,9 @@
    names    checks the addresses that it gets from the kernel
    silent   does not answer a visitor whose text is the second that it gets
    timed    looks every 100 ms whether there is something else to do
-   order    answers with the number of the visit, so that answers differ with the order
+   order    answers with the number of the visit, so that answers differ with the order, and aborts if a
+            visitor says "first"
+   some     does not answer a visitor that reads the count of visits before another changes it
    waits    waits 50 ms for something else before it listens */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -53,29 +56,41 @@ static socklen_t address_of(const char *text, struct sockaddr_storage *to) {
     return sizeof *four;
 }
 
-static int ask(const char *where, char **texts) {
+/* Sends a line, and reads one. */
+static int get(int server, const char *text, char answer[64]) {
+    /* One write, so that the server reads a line whole. */
+    if (dprintf(server, "%s\n", text) < 0)
+        return 2;
+    for (int at = 0; at < 63; at++) {
+        ssize_t count = read(server, answer + at, 1);
+        if (count <= 0)
+            return 3;
+        if (answer[at] == '\n') {
+            answer[at] = 0;
+            break;
+        }
+    }
+    return 0;
+}
+
+static int ask(const char *where, char **texts, int insists) {
     struct sockaddr_storage address;
     socklen_t len = address_of(where, &address);
-    int server = socket(address.ss_family, SOCK_STREAM, 0);
+    int server = socket(address.ss_family, SOCK_STREAM, 0), failed = 0;
+    char answer[64] = "";
     if (connect(server, (void *)&address, len)) {
         perror("connect");
         return 1;
     }
-    for (; *texts; texts++) {
-        char answer[64];
-        /* One write, so that the server reads a line whole. */
-        if (dprintf(server, "%s\n", *texts) < 0)
-            return 2;
-        for (ssize_t at = 0; at < (ssize_t)sizeof answer; at++) {
-            ssize_t count = read(server, answer + at, 1);
-            if (count <= 0)
-                return 3;
-            if (answer[at] == '\n')
-                break;
-        }
+    if (insists) {
+        failed = get(server, "hello", answer);
+        if (!failed && strcmp(answer, texts[0]) == 0)
+            failed = get(server, texts[1], answer);
     }
+    for (; !insists && !failed && *texts; texts++)
+        failed = get(server, *texts, answer);
     close(server);
-    return 0;
+    return failed;
 }
 
 static void check_names(int connection, const char *where) {
@@ -103,11 +118,18 @@ static void check_names(int connection, const char *where) {
 static void *serve(void *argument) {
     int connection = (int)(long)argument, number = 0;
     char line[64];
-    while (read(connection, line, sizeof line) > 0) {
+    ssize_t len;
+    while ((len = read(connection, line, sizeof line - 1)) > 0) {
+        line[len] = 0;
         if (strcmp(mode, "lost") == 0) {
             int seen = visits;
             visits = seen + 1;
+        } else if (strcmp(mode, "some") == 0) {
+            int seen = __atomic_load_n(&visits, __ATOMIC_SEQ_CST);
+            if (__atomic_add_fetch(&visits, 1, __ATOMIC_SEQ_CST) != seen + 1)
+                continue;
         } else {
+            check(strcmp(mode, "order") || strcmp(line, "first\n"), "the second visitor is first");
             number = __atomic_add_fetch(&visits, 1, __ATOMIC_SEQ_CST);
         }
         if (strcmp(mode, "silent") == 0 && number == 2)
@@ -133,7 +155,9 @@ int main(int argc, char **argv) {
         return 2;
     mode = argv[1];
     if (strcmp(mode, "ask") == 0)
-        return ask(argv[2], argv + 3);
+        return ask(argv[2], argv + 3, 0);
+    if (strcmp(mode, "insist") == 0)
+        return ask(argv[2], argv + 3, 1);
     struct sockaddr_storage address;
     socklen_t len = address_of(argv[2], &address);
     int listener = socket(address.ss_family, SOCK_STREAM, 0), yes = 1;

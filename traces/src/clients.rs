@@ -15,6 +15,9 @@ pub struct Client {
     /// Whether the program ended in the recording. Otherwise it waited for further clients in the end.
     #[serde(default)]
     pub saw_end: bool,
+    /// Whether the execution was stuck when the client still ran: it waited for more of an answer.
+    #[serde(default)]
+    pub waits: bool,
 }
 
 /// What the program sent on one connection.
@@ -76,6 +79,9 @@ const ACTION: u64 = 1 << 30;
 /// Where the kind of the action is in this number; below it is the number of bytes.
 const KIND: u32 = 28;
 
+/// The number that stands for a wait for an answer, after all actions. No signal has the number 0.
+pub const ANSWER: u64 = ACTION | 3 << KIND;
+
 impl ActionKind {
     /// The number that stands for the action where other steps have that of a descriptor.
     #[must_use]
@@ -101,6 +107,7 @@ pub fn action_name(number: u64) -> Option<String> {
         (1, 1) => "send of 1 byte".to_owned(),
         (1, count) => format!("send of {count} bytes"),
         (2, _) => "end of connection".to_owned(),
+        (3, 0) => "answer".to_owned(),
         (_, signal) => format!("signal {signal}"),
     })
 }
@@ -184,6 +191,7 @@ mod tests {
             ],
             answers: vec![Answer { bytes: b"answer".to_vec(), ended: false }],
             saw_end: false,
+            waits: false,
         }
     }
 
@@ -224,6 +232,7 @@ mod tests {
         assert_eq!(action_name(one.number()).as_deref(), Some("send of 1 byte"));
         let signal = action_name(ActionKind::Signal(15).number());
         assert_eq!(signal.as_deref(), Some("signal 15"));
+        assert_eq!(action_name(ANSWER).as_deref(), Some("answer"));
         assert_eq!(action_name(700), None);
     }
 

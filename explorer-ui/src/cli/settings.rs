@@ -36,6 +36,35 @@ fn bounded_strategies() -> String {
     }
 }
 
+/// Lets the clients run in each execution. They connect to the program's own address, which one execution at a time has,
+/// and no execution is like an earlier one.
+fn run_clients_live(
+    options: &mut SearchOptions,
+    has_strategy: bool,
+    workers: Option<u32>,
+) -> Result<(), Problem> {
+    options.live_clients = true;
+    if !has_strategy {
+        options.strategy = StrategyChoice::RANDOM;
+    }
+    if !options.strategy.repeats_nothing() {
+        return Err(Problem::Usage(format!(
+            "--live-clients needs a strategy that repeats no part of an earlier execution, as {} does: add \
+             --strategy random",
+            options.strategy.name()
+        )));
+    }
+    if workers.is_some_and(|workers| workers > 1) {
+        return Err(Problem::Usage(
+            "--live-clients runs one execution at a time, since the clients connect to one address: remove \
+             --workers"
+                .to_owned(),
+        ));
+    }
+    options.workers = 1;
+    Ok(())
+}
+
 impl Settings {
     /// The settings of `explore`. The command line takes precedence over the file.
     ///
@@ -52,6 +81,10 @@ impl Settings {
         options.beginning = args.beginnings.or(file.beginnings).unwrap_or(0);
         let workers = args.search.program.workers.or(file.workers);
         options.workers = workers.unwrap_or_else(processors::count);
+        if args.live_clients {
+            let has_strategy = args.search.strategy.is_some() || file.strategy.is_some();
+            run_clients_live(options, has_strategy, workers)?;
+        }
         if let Some(directory) = &args.resume {
             options.out.clone_from(directory);
             options.resume = true;

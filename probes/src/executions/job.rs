@@ -67,6 +67,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         stays_at_start: Cell::new(true),
         clients: job.clients,
         live: job.live,
+        together: job.together,
         time: Exclusive::new(Time::with_room(MAX_TASKS)),
         watch: job.watch,
         changes: Changes::new(job.changes),

@@ -9,7 +9,7 @@ use crate::fiber::switch::{self, Parked};
 use crate::instrument::binary::open_files;
 use crate::instrument::monitoring;
 use crate::kernel::children;
-use crate::kernel::clients;
+use crate::kernel::clients::{self, Recorded};
 use crate::kernel::left_files;
 use crate::kernel::own_names;
 use crate::kernel::panic_stack;
@@ -308,6 +308,14 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
     header.compiled_sites.store(root.compiled.len(), Relaxed);
     raise(&header.max_steps, steps);
     raise(&header.max_tasks, u64::from(world.created.get()));
+    let recorded = (!root.live.is_empty()).then(|| {
+        let stuck = matches!(&end, End::Failed(found) if found.kind.is_deadlock());
+        Recorded::take(matches!(end, End::Passed | End::GivenUp), stuck)
+    });
+    let with_clients = |found| match &recorded {
+        Some(recorded) => recorded.add_to(found),
+        None => found,
+    };
     if root.is_learning() {
         root.begun.set(false);
         let spun = matches!(&end, End::Failed(found) if found.kind == traces::FailureKind::Spin)
@@ -329,13 +337,13 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
                 root.fail_early();
             }
             add(&header.failing, 1);
-            outbox::report_early(FoundFailure {
+            outbox::report_early(with_clients(FoundFailure {
                 execution: header.learning.load(Relaxed) + 1,
                 part: "learning".into(),
                 learned,
                 unsettled,
                 ..*found
-            });
+            }));
         }
         for conflict in root.conflicts.take() {
             outbox::early(FoundFailure { part: "learning".into(), ..conflict });
@@ -423,7 +431,7 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
     }
     for found in root.beside.take() {
         let learned = Box::new(root.learned.borrow().known().clone());
-        outbox::report(FoundFailure { execution: number, learned, ..found }, piece);
+        outbox::report(with_clients(FoundFailure { execution: number, learned, ..found }), piece);
     }
     let regular = matches!(end, End::Passed | End::GivenUp);
     match end {
@@ -431,7 +439,8 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
             add(&header.failing, 1);
             let part = root.strategy.borrow().active_part().to_owned();
             let learned = Box::new(root.learned.borrow().known().clone());
-            outbox::report(FoundFailure { execution: number, part, learned, ..*found }, piece);
+            let found = FoundFailure { execution: number, part, learned, ..*found };
+            outbox::report(with_clients(found), piece);
             match &mut *root.portion.borrow() {
                 Some(portion) => portion.failed |= root.stop_at_first,
                 None => stop |= root.stop_at_first,
@@ -450,8 +459,8 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
     }
     root.settle_points(regular);
     header.executions.store(header.executions.load(Relaxed) + 1, Release);
-    if !root.live.is_empty() {
-        outbox::recorded(clients::take_recording(regular));
+    if let Some(recorded) = recorded.filter(|_| !root.together) {
+        outbox::recorded(recorded.clients);
     }
     if root.park {
         park();

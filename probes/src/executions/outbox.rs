@@ -3,6 +3,7 @@
 //! again with fewer preemptions, so that the reports do not depend on which worker did which piece.
 
 use crate::state::world::world;
+use crate::steps::record;
 use crate::sys::channel::{self, header};
 use crate::sys::raw;
 use search::Divergence;
@@ -33,8 +34,7 @@ pub(crate) fn report(found: FoundFailure, piece: u64) {
         return;
     }
     entry.last_report.store(now, Relaxed);
-    let found = FoundFailure { choices: crate::steps::record::choices(), preemptions, ..found };
-    put(&RuntimeMessage::Found(found));
+    put(&RuntimeMessage::Found(with_schedule(found)));
     // The controller is notified at the end of the piece, and looks after each tick: to wake it for each
     // failure of each piece takes as long as tens of executions.
     if piece == 0 {
@@ -52,9 +52,16 @@ pub(crate) fn report_early(found: FoundFailure) {
 
 /// Sends a failure from before the search.
 pub(crate) fn early(found: FoundFailure) {
-    let preemptions = world().preemptions.get();
-    let found = FoundFailure { choices: crate::steps::record::choices(), preemptions, ..found };
-    send(&RuntimeMessage::Found(found));
+    send(&RuntimeMessage::Found(with_schedule(found)));
+}
+
+/// A failure of the execution that just ended, with its schedule. One with clients has that already.
+fn with_schedule(found: FoundFailure) -> FoundFailure {
+    let choices = match found.clients.is_empty() {
+        true => record::choices(),
+        false => found.choices,
+    };
+    FoundFailure { choices, preemptions: world().preemptions.get(), ..found }
 }
 
 /// Sends the result of the learning phase.

@@ -6,7 +6,7 @@ use crate::executions::own_memory;
 use crate::executions::start_point;
 use crate::instrument::{binary, freed_memory, monitoring, reuse};
 use crate::kernel::polling;
-use crate::kernel::{alerts, outside, pass, signal_delivery, timer};
+use crate::kernel::{alerts, clients, outside, pass, signal_delivery, timer};
 use crate::schedule::interrupt::{self, Due};
 use crate::state::end::End;
 use crate::state::task::Gate;
@@ -85,6 +85,10 @@ impl Upcalls for Runtime {
 
     fn waits_outside(&self, task: u16) -> bool {
         outside::is_waiting(task)
+    }
+
+    fn client_waits(&self, task: u16) -> bool {
+        clients::waits_for_data(task)
     }
 
     fn outside_wait(&self, task: u16) -> String {

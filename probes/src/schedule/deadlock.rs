@@ -223,7 +223,11 @@ fn deadlock_end() -> End {
         true => world.alive().filter(is_thread).collect(),
         false => cycle.clone(),
     };
-    if let Some((task, wait)) = external::first_wait() {
+    let waits = match external::clients_wait_for_data() {
+        true => None,
+        false => external::first_wait(),
+    };
+    if let Some((task, wait)) = waits {
         let limit = traces::seconds(external::limit());
         let what = format!(
             "a {wait}, which no other process ended within {limit}: start that process first, or give it \

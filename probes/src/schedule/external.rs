@@ -94,7 +94,8 @@ pub(crate) fn may_change(count: usize, digest: u32) -> bool {
     let in_vain = &header().waits_in_vain;
     let mut polls = root.external_polls.borrow();
     let is_over = match count {
-        // Forks of this process count, too.
+        // Forks of this process count, too. What a client does is no habit of the program.
+        0 if root.together => repeats_end(),
         0 if polls.count == 0 => in_vain.load(Relaxed) >= most_in_vain() || repeats_end(),
         0 => false,
         _ => polls.timeouts >= MOST_TIMEOUTS,
@@ -157,6 +158,19 @@ pub(crate) fn first_wait() -> Option<(u16, String)> {
     // What a client does ends the waits of the others.
     let task = all().find(is_client).or_else(|| all().next())?;
     Some((task, upcalls::get().outside_wait(task)))
+}
+
+/// Whether no task waits for another process but for the live clients of a search, and these wait for data of the program.
+/// Where they are recorded first, that may be their nature.
+pub(crate) fn clients_wait_for_data() -> bool {
+    let waits = |&number: &u16| may_end(number) && !is_for_own(number);
+    let mut all = world().alive().filter(waits).peekable();
+    root().together
+        && all.peek().is_some()
+        && all.all(|number| {
+            world().tasks[usize::from(number)].kind.get() == TaskKind::Client
+                && upcalls::get().client_waits(number)
+        })
 }
 
 /// How long an execution waits for another process, in nanoseconds.

@@ -26,6 +26,9 @@ pub(crate) struct AwaitedAnswer {
     pub(crate) needed: u64,
 }
 
+/// [`AwaitedAnswer::needed`] where it is not known how much the client awaits.
+pub(crate) const MORE: u64 = u64::MAX;
+
 /// A place where a task waited for a time after the last action of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TimedWait {
@@ -95,9 +98,9 @@ pub(crate) fn serve_at(inode: u64) {
     }
 }
 
-/// Whether the socket with this inode is for clients that are recordings: no other process can make it ready.
+/// Whether the socket with this inode is for clients: no other process can make it ready.
 pub(crate) fn is_served(inode: u64) -> bool {
-    !are_live() && CLIENTS.sockets[..CLIENTS.sockets_len.get()].iter().any(|it| it.get() == inode)
+    CLIENTS.sockets[..CLIENTS.sockets_len.get()].iter().any(|it| it.get() == inode)
 }
 
 /// How many clients the program has.
@@ -225,6 +228,13 @@ pub(crate) fn take_idle() -> bool {
 /// What the client waits for, for a message.
 pub(crate) fn describe_awaited() -> Option<String> {
     let AwaitedAnswer { client, connection, arrived, needed } = awaited()?;
+    if needed == MORE {
+        return Some(format!(
+            "client {} waits for an answer on its connection {}, of which {arrived} bytes came",
+            client + 1,
+            connection + 1
+        ));
+    }
     Some(format!(
         "client {} waits for an answer on its connection {}: {arrived} of the {needed} bytes came that it got when it \
          was recorded",
@@ -242,6 +252,9 @@ mod tests {
         awaits(AwaitedAnswer { client: 1, connection: 0, arrived: 3, needed: 8 });
         let expected = "client 2 waits for an answer on its connection 1: 3 of the 8 bytes came that it got when it \
                         was recorded";
+        assert_eq!(describe_awaited().as_deref(), Some(expected));
+        awaits(AwaitedAnswer { client: 0, connection: 0, arrived: 0, needed: MORE });
+        let expected = "client 1 waits for an answer on its connection 1, of which 0 bytes came";
         assert_eq!(describe_awaited().as_deref(), Some(expected));
         acted(0);
         assert_eq!(describe_awaited(), None);

@@ -102,6 +102,7 @@ pub(crate) fn found(kind: FailureKind, site: u64, detail: String) -> FoundFailur
         preemptions: 0,
         cycle: Vec::new(),
         learned: Box::default(),
+        clients: Vec::new(),
         unsettled: false,
         race: None,
         conflict: None,

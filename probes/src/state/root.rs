@@ -224,6 +224,8 @@ pub(crate) struct Root {
     pub(crate) clients: Vec<traces::clients::Client>,
     /// The commands of clients that run in this execution.
     pub(crate) live: Vec<String>,
+    /// Whether these run at the same time, in each execution of a search.
+    pub(crate) together: bool,
     /// The clocks of the current execution.
     pub(crate) time: Exclusive<Time>,
     /// The heap block whose allocation and release are recorded with stacks.

@@ -44,6 +44,8 @@ pub(crate) trait Upcalls {
     fn waits_outside(&self, task: u16) -> bool;
     /// What that is, for a message.
     fn outside_wait(&self, task: u16) -> String;
+    /// Whether the live client with this task waits for data of the program.
+    fn client_waits(&self, task: u16) -> bool;
     /// Whether a task would find the descriptor ready for these events.
     fn is_ready(&self, task: u16, asked: (u32, i16)) -> bool;
     /// Whether a task is that of a timer that sends a signal for which there is a handler.
@@ -81,6 +83,10 @@ impl Upcalls for Unregistered {
     fn waits_outside(&self, _: u16) -> bool {
         false
     }
+    fn client_waits(&self, _: u16) -> bool {
+        false
+    }
+
     fn outside_wait(&self, _: u16) -> String {
         String::new()
     }

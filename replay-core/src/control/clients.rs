@@ -11,7 +11,8 @@ use traces::wire::{FoundFailure, Job, RecordedClient, RuntimeMessage};
 use traces::{FailureKind, clients::Client};
 
 /// Returns the options with what the program's clients do: runs the program once with the clients, unless it has none, or
-/// that is known already. A resumed search has the clients that it had.
+/// that is known already. A resumed search has the clients that it had. Where clients run in each execution, that only
+/// shows that they work.
 ///
 /// # Errors
 /// If the program cannot be run under control, or a client fails or does nothing.
@@ -27,6 +28,7 @@ pub fn record_clients(
         true => saved_clients(target, options)?,
         false => record(target, options, interrupt)?,
     };
+    let clients = if options.live_clients { Vec::new() } else { clients };
     Ok(SearchOptions { clients, ..options.clone() })
 }
 
@@ -153,7 +155,13 @@ mod tests {
         };
         RecordedClient {
             status,
-            client: Client { command: "ask".into(), actions, answers, saw_end: false },
+            client: Client {
+                command: "ask".into(),
+                actions,
+                answers,
+                saw_end: false,
+                waits: false,
+            },
         }
     }
 

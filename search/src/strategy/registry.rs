@@ -350,6 +350,12 @@ impl StrategyChoice {
         self.descriptor().bound.is_some()
     }
 
+    /// Whether no execution of the strategy has to repeat a part of an earlier one.
+    #[must_use]
+    pub fn repeats_nothing(self) -> bool {
+        AnyStrategy::new(self.plan(0, None)).sharing() == Sharing::ByNumber
+    }
+
     /// The plan that the runtime creates the strategy from.
     #[must_use]
     pub fn plan(self, seed: u64, bound: Option<u32>) -> Plan {

@@ -212,6 +212,8 @@ pub struct Job {
     pub clients: Vec<crate::clients::Client>,
     /// The commands of clients that run, and whose actions are recorded.
     pub live: Vec<String>,
+    /// Whether these clients start at the same time.
+    pub together: bool,
     /// Where tasks may be preempted.
     pub scope: PreemptionScope,
     /// Record the events of the program's heap block with this ordinal, with stacks.

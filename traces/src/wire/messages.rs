@@ -90,6 +90,8 @@ pub struct FoundFailure {
     pub cycle: Vec<u16>,
     /// The learned points when the execution began.
     pub learned: Box<Learned>,
+    /// What its clients did, if they ran in the execution ([`super::Job::live`]).
+    pub clients: Vec<crate::clients::Client>,
     /// Whether the execution is one of the learning phase that also showed new scheduling points, or that
     /// predicates did not lead: the search will describe the failure better.
     pub unsettled: bool,

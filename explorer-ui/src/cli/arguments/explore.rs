@@ -66,6 +66,10 @@ pub struct ExploreArgs {
     /// Continue after the first failure, and report each distinct failure
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true, value_name = "BOOL")]
     pub keep_going: Option<bool>,
+    /// Run the commands of --client in each execution, all at once, instead of repeating what they did when
+    /// they were recorded: slower, and finds what they do after other answers
+    #[arg(long, requires = "clients", conflicts_with = "cluster")]
+    pub live_clients: bool,
     /// Resume the stopped or killed search whose traces are in this directory; the program and the
     /// strategy must be the same
     #[arg(long, value_name = "DIR", conflicts_with = "out")]

@@ -1,29 +1,45 @@
 //! Clients that are processes, while an execution records what they do.
 //!
+//! In the recording before a search they run one after the other, in a search in which each execution has live clients
+//! all at once.
+//!
 //! The runtime listens at the addresses of which the program believes that they are its own, and passes on the data:
 //! what a client sends is one action of its task, and what the program sends is forwarded whenever the scheduler looks.
 //! A client is started when the program waits for something; a further one when the client before has ended, or does
 //! nothing either.
 
 use super::actions::{act, arrive};
+use super::client_waits::{self, Activity};
 use super::connections;
+use super::events::Events;
 use super::listeners;
 use super::processes::Process;
+use super::sender;
 use crate::fiber::switch;
 use crate::state::clients;
 use crate::state::open_words::WordSet;
 use crate::state::root::root;
 use crate::state::task::ExternalWait;
+use crate::state::world::world;
+use crate::steps::record;
+use crate::sys::channel::header;
 use crate::sys::{raw, signals};
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering::Relaxed;
+use traces::Choice;
 use traces::clients::{Action, ActionKind, Answer, Client};
-use traces::wire::RecordedClient;
+use traces::wire::{FoundFailure, RecordedClient};
 
 /// How long nothing may happen before the next client starts, in milliseconds.
 const QUIET: u64 = 300;
 /// The same before the first client, if the program does not listen for connections: it may do so later.
 const QUIET_BEFORE_FIRST: u64 = 2000;
+/// How long a client may take to do something after it got something, before the program continues: so often this
+/// pause, or until its processes have waited twice. Otherwise what it does would always be late, by the program's steps.
+const PAUSES: u32 = 100;
+const PAUSE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 100_000 };
+const LOOKS: u8 = 2;
 /// The most bytes of one action.
 const PIECE: usize = 64 << 10;
 /// How many actions of a client are read ahead.
@@ -32,17 +48,24 @@ const AHEAD: usize = 64;
 const FROM: i32 = 680;
 
 /// What is recorded.
-#[derive(Default)]
 struct Recording {
-    clients: Vec<Recorded>,
+    clients: Vec<LiveClient>,
     links: Vec<Link>,
     /// When something happened last, in milliseconds.
     last: u64,
+    /// The steps in which clients' tasks ended. What repeats the recording has none.
+    ends: Vec<usize>,
+    /// What may bring something new.
+    events: Events,
+    /// The listening sockets that are watched.
+    relays: Vec<i32>,
+    /// The step and the client at which all this was updated last.
+    updated: (u64, usize),
 }
 
 /// A client.
 #[derive(Default)]
-struct Recorded {
+struct LiveClient {
     process: Option<Process>,
     ended: Option<i32>,
     client: Client,
@@ -52,6 +75,16 @@ struct Recorded {
     received: Vec<u64>,
     /// The action that its task does now.
     current: Option<Box<Action>>,
+    /// How often its processes may still be seen to wait before it is taken to do nothing after it got something, or was
+    /// started.
+    looks: u8,
+}
+
+impl LiveClient {
+    /// Whether it may do something soon, of which nothing has come yet.
+    fn is_expected_to_react(&self) -> bool {
+        self.looks > 0 && self.news.is_empty() && self.process.is_some() && self.ended.is_none()
+    }
 }
 
 /// A connection of a client.
@@ -61,6 +94,8 @@ struct Link {
     number: u32,
     /// The client's end, as far as the runtime has it.
     outer: i32,
+    /// The same connection's end at the program, once there is one, or -1.
+    inner: i32,
     /// Whether the client has ended its side.
     ended: bool,
 }
@@ -70,8 +105,7 @@ struct Current(RefCell<Recording>);
 // SAFETY: the controlled process has one kernel thread. The `RefCell` is borrowed only within functions of this module
 // that neither switch fibers nor call back into it.
 unsafe impl Sync for Current {}
-static CURRENT: Current =
-    Current(RefCell::new(Recording { clients: Vec::new(), links: Vec::new(), last: 0 }));
+static CURRENT: Current = Current(RefCell::new(Recording::NONE));
 
 /// The time, in milliseconds.
 fn now() -> u64 {
@@ -82,43 +116,108 @@ fn now() -> u64 {
 }
 
 impl Recording {
+    const NONE: Recording = Recording {
+        clients: Vec::new(),
+        links: Vec::new(),
+        last: 0,
+        ends: Vec::new(),
+        events: Events::NONE,
+        relays: Vec::new(),
+        updated: (u64::MAX, 0),
+    };
+
     /// Starts clients, takes what they did, and passes on to them what the program did.
     fn look(&mut self) {
         if self.clients.is_empty() {
-            self.clients.resize_with(root().live.len(), Recorded::default);
+            self.clients.resize_with(root().live.len(), LiveClient::default);
             for (it, command) in self.clients.iter_mut().zip(&root().live) {
                 it.client.command.clone_from(command);
             }
             self.last = now();
+            self.events = Events::open();
         }
-        self.start_next();
+        while self.start_next() {}
+        self.exchange();
+        if !root().together {
+            return;
+        }
+        for _ in 0..PAUSES {
+            let mut waiting = self.clients.iter().filter(|it| it.is_expected_to_react());
+            if waiting.next().is_none() {
+                return;
+            }
+            // To the watchdog, this is progress.
+            header().heartbeat.fetch_add(1, Relaxed);
+            let pause = PAUSE;
+            // SAFETY: the kernel only reads the local.
+            unsafe { raw::call!(libc::SYS_nanosleep, &raw const pause, 0) };
+            self.exchange();
+            for it in &mut self.clients {
+                let activity = |process: &Process| client_waits::activity(process.session());
+                if it.is_expected_to_react()
+                    && it.process.as_ref().map(activity) != Some(Activity::Runs)
+                {
+                    it.looks -= 1;
+                }
+            }
+        }
+        self.clients.iter_mut().for_each(|it| it.looks = 0);
+    }
+
+    /// Takes what the clients did, and passes on to them what the program did.
+    fn exchange(&mut self) {
         self.take_signals();
+        self.watch();
+        if !self.events.are_there() {
+            return;
+        }
         self.accept();
         for index in 0..self.links.len() {
             self.take(index);
             self.forward(index);
         }
         for it in &mut self.clients {
-            if it.ended.is_none() {
-                it.ended = it.process.as_ref().and_then(Process::ended);
+            let Some(process) = it.process.as_ref().filter(|_| it.ended.is_none()) else {
+                continue;
+            };
+            it.ended = process.ended();
+            if it.ended.is_some() {
+                self.events.remove(process.status());
             }
         }
     }
 
-    /// Starts the next client if it is time.
-    fn start_next(&mut self) {
+    /// Watches the sockets that are new.
+    fn watch(&mut self) {
+        for listener in listeners::all().iter().filter(|it| it.listens.get()) {
+            if !self.relays.contains(&listener.relay.get()) {
+                self.relays.push(listener.relay.get());
+                self.events.add(listener.relay.get());
+            }
+        }
+        for link in self.links.iter_mut().filter(|link| link.inner < 0) {
+            if let Some(inner) = connections::find(link.client, link.number) {
+                link.inner = inner.descriptor.get();
+                self.events.add(link.inner);
+            }
+        }
+    }
+
+    /// Starts the next client if it is time; whether a further one may be next.
+    fn start_next(&mut self) -> bool {
         let Some(next) =
             self.clients.iter().position(|it| it.process.is_none() && it.ended.is_none())
         else {
-            return;
+            return false;
         };
-        if !clients::take_idle() {
-            return;
+        let at_once = next > 0 && root().together;
+        if !at_once && !clients::take_idle() {
+            return false;
         }
         let quiet = now() - self.last;
         let is_due = match next {
             0 => listeners::are_open() || quiet >= QUIET_BEFORE_FIRST,
-            _ => self.is_over(next - 1) || quiet >= QUIET,
+            _ => at_once || self.is_over(next - 1) || quiet >= QUIET,
         };
         if is_due {
             let it = &mut self.clients[next];
@@ -126,11 +225,14 @@ impl Recording {
             if it.process.is_none() {
                 it.ended = Some(127);
             }
+            it.process.iter().for_each(|process| self.events.add(process.status()));
+            it.looks = LOOKS;
             self.last = now();
         }
+        is_due && root().together
     }
 
-    /// The client that was started last: it is the one that acts.
+    /// The client that was started last: if they run one after the other, it is the one that acts.
     fn started_last(&self) -> Option<usize> {
         self.clients.iter().rposition(|it| it.process.is_some())
     }
@@ -145,9 +247,21 @@ impl Recording {
         }
     }
 
-    /// Takes new connections: they are those of the client that was started last.
+    /// The client that has made a connection.
+    fn sender(&self, socket: i32, started_last: usize) -> usize {
+        if !root().together {
+            return started_last;
+        }
+        let session = |it: &LiveClient| it.process.as_ref().map(Process::session);
+        let sessions = self.clients.iter().filter_map(session).collect::<Vec<_>>();
+        let found = sender::session(socket, &sessions);
+        let has_it = |it: &LiveClient| found.is_some() && session(it) == found;
+        self.clients.iter().position(has_it).unwrap_or(started_last)
+    }
+
+    /// Takes new connections.
     fn accept(&mut self) {
-        let Some(client) = self.started_last() else { return };
+        let Some(started_last) = self.started_last() else { return };
         for listener in listeners::all().iter().filter(|it| it.relay.get() >= 0 && it.listens.get())
         {
             loop {
@@ -162,11 +276,14 @@ impl Recording {
                     raw::call!(libc::SYS_close, low);
                     high
                 };
+                let client = self.sender(answer as i32, started_last);
                 let it = &mut self.clients[client];
                 let number = it.client.answers.len() as u32;
                 it.client.answers.push(Answer::default());
                 it.received.push(0);
-                self.links.push(Link { client, number, outer: answer as i32, ended: false });
+                let outer = answer as i32;
+                self.events.add(outer);
+                self.links.push(Link { client, number, outer, inner: -1, ended: false });
                 self.note(client, ActionKind::Connect(listener.asked.get().bytes().to_vec()));
             }
         }
@@ -184,12 +301,14 @@ impl Recording {
                 received.push((number as u32, *before));
             }
         }
+        // Something further may come at once.
+        it.looks = LOOKS;
         it.news.push_back(Action { received, kind });
     }
 
     /// Takes what a client has sent.
     fn take(&mut self, index: usize) {
-        let Link { client, number, outer, ended } = self.links[index];
+        let Link { client, number, outer, ended, .. } = self.links[index];
         if ended || self.clients[client].news.len() >= AHEAD {
             return;
         }
@@ -207,6 +326,7 @@ impl Recording {
         let kind = match bytes.is_empty() {
             true => {
                 self.links[index].ended = true;
+                self.events.remove(outer);
                 ActionKind::End { connection: number }
             }
             false => ActionKind::Send { connection: number, bytes },
@@ -218,7 +338,8 @@ impl Recording {
     fn forward(&mut self, index: usize) {
         let Link { client, number, outer, .. } = self.links[index];
         let Some(inner) = connections::find(client, number) else { return };
-        let answer = &mut self.clients[client].client.answers[number as usize];
+        let it = &mut self.clients[client];
+        let answer = &mut it.client.answers[number as usize];
         let mut bytes = [0u8; 4096];
         while !answer.ended
             && let Some(count) = inner.take(&mut bytes)
@@ -226,11 +347,13 @@ impl Recording {
             self.last = now();
             if count == 0 {
                 answer.ended = true;
+                self.events.remove(self.links[index].inner);
                 // SAFETY: passes no pointer.
                 unsafe { raw::call!(libc::SYS_shutdown, outer, libc::SHUT_WR) };
             }
             answer.bytes.extend_from_slice(&bytes[..count]);
             send_all(outer, &bytes[..count]);
+            it.looks = LOOKS;
         }
         inner.received.set(answer.len());
     }
@@ -266,8 +389,13 @@ fn send_all(to: i32, mut bytes: &[u8]) {
 /// Whether the client's task has something to do, or nothing more. The scheduler asks while the task is parked.
 fn has_news(number: u64) -> bool {
     let mut recording = CURRENT.0.borrow_mut();
-    recording.look();
     let client = number as usize;
+    // The scheduler asks for one client after the other.
+    let (step, (before, last)) = (world().step.get(), recording.updated);
+    if step != before || client <= last {
+        recording.look();
+    }
+    recording.updated = (step, client);
     !recording.clients[client].news.is_empty() || recording.is_over(client)
 }
 
@@ -275,7 +403,11 @@ fn has_news(number: u64) -> bool {
 extern "C" fn next(number: u64) -> u64 {
     let mut recording = CURRENT.0.borrow_mut();
     let it = &mut recording.clients[number as usize];
-    let Some(action) = it.news.pop_front() else { return 0 };
+    let Some(action) = it.news.pop_front() else {
+        // The step has been counted.
+        recording.ends.extend((world().step.get() as usize).checked_sub(1));
+        return 0;
+    };
     it.client.actions.push(action.clone());
     let current = it.current.insert(Box::new(action));
     std::ptr::from_ref::<Action>(current) as u64
@@ -298,6 +430,13 @@ pub(super) extern "C-unwind" fn run(number: u64) -> u64 {
     0
 }
 
+/// Whether the running client waits for data of the program.
+pub(super) fn waits_for_data(number: usize) -> bool {
+    let Ok(recording) = CURRENT.0.try_borrow() else { return false };
+    let process = recording.clients.get(number).and_then(|it| it.process.as_ref());
+    process.is_some_and(|it| client_waits::activity(it.session()) == Activity::WaitsForData)
+}
+
 /// What the running client waits for, for a message.
 pub(super) fn describe(number: usize) -> String {
     let recording = CURRENT.0.try_borrow();
@@ -310,11 +449,58 @@ pub(super) fn describe(number: usize) -> String {
     format!("wait for client {} (`{command}`), which {what}", number + 1)
 }
 
-/// What was recorded in an execution that ended. `passed`: without a failure.
-pub(crate) fn take_recording(passed: bool) -> Vec<RecordedClient> {
-    let recording = CURRENT.0.take();
-    let saw_end = passed && !clients::has_rested();
-    let complete =
-        |it: Recorded| RecordedClient { status: it.ended, client: Client { saw_end, ..it.client } };
-    recording.clients.into_iter().map(complete).collect()
+/// What was recorded in an execution that ended.
+pub(crate) struct Recorded {
+    /// The clients.
+    pub(crate) clients: Vec<RecordedClient>,
+    /// The steps in which their tasks ended.
+    ends: Vec<usize>,
+}
+
+impl Recorded {
+    /// Takes what was recorded. `passed`: without a failure. `stuck`: no task could run.
+    pub(crate) fn take(passed: bool, stuck: bool) -> Recorded {
+        let recording = CURRENT.0.replace(Recording::NONE);
+        let saw_end = passed && !clients::has_rested();
+        let complete = |it: LiveClient| RecordedClient {
+            status: it.ended,
+            client: Client { saw_end, waits: stuck && it.ended.is_none(), ..it.client },
+        };
+        let clients = recording.clients.into_iter().map(complete).collect();
+        Recorded { clients, ends: recording.ends }
+    }
+
+    /// A failure of this execution, with what the clients did and the schedule of an execution that repeats it.
+    pub(crate) fn add_to(&self, found: FoundFailure) -> FoundFailure {
+        let clients = self.clients.iter().map(|it| it.client.clone()).collect();
+        let choices = without_steps(record::choices(), &self.ends);
+        FoundFailure { clients, choices, ..found }
+    }
+}
+
+/// Choices without those of these steps.
+fn without_steps(choices: Vec<Choice>, steps: &[usize]) -> Vec<Choice> {
+    let mut step = 0;
+    let is_left = |choice: &Choice| {
+        let is_task = matches!(choice, Choice::Task(_));
+        step += usize::from(is_task);
+        !(is_task && steps.contains(&(step - 1)))
+    };
+    choices.into_iter().filter(is_left).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traces::TaskId;
+
+    #[test]
+    fn steps_in_which_clients_end_are_left_out() {
+        let data = Choice::Data { taken: 1, of: 2 };
+        let task = |number| Choice::Task(TaskId(number));
+        let all = vec![task(0), data, task(2), task(1), data, task(2)];
+        assert_eq!(without_steps(all.clone(), &[]), all);
+        let expected = vec![task(0), data, task(1), data];
+        assert_eq!(without_steps(all, &[1, 3]), expected);
+    }
 }

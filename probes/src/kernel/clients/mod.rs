@@ -11,11 +11,15 @@
 
 mod actions;
 mod address;
+mod client_waits;
 mod connections;
+mod events;
 mod listeners;
 mod live;
+mod other_processes;
 mod processes;
 mod repeated;
+mod sender;
 mod shown_addresses;
 
 use crate::kernel::signal_calls;
@@ -31,7 +35,7 @@ use std::cell::Cell;
 
 pub(crate) use connections::are_there as are_connected;
 pub(crate) use listeners::{bind, connect};
-pub(crate) use live::take_recording;
+pub(crate) use live::Recorded;
 pub(crate) use shown_addresses::room;
 
 /// The most clients.
@@ -124,6 +128,11 @@ fn name_of(number: usize) -> [u8; 16] {
     // There is room for the number of each client.
     let _ = write!(&mut name[..15], "client {}", number + 1);
     name
+}
+
+/// Whether the live client with this task waits for data of the program.
+pub(crate) fn waits_for_data(task: u16) -> bool {
+    TASKS.0.iter().position(|it| it.get() == task).is_some_and(live::waits_for_data)
 }
 
 /// What the live client with this task waits for, for a message.

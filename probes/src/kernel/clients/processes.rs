@@ -54,6 +54,16 @@ impl Process {
         }
     }
 
+    /// The session of the command's processes.
+    pub(super) fn session(&self) -> i64 {
+        self.group
+    }
+
+    /// The descriptor at which the command's status arrives.
+    pub(super) fn status(&self) -> i32 {
+        self.status
+    }
+
     /// The status with which the command ended, if it has.
     pub(super) fn ended(&self) -> Option<i32> {
         let mut status = 0i32;

@@ -4,11 +4,12 @@ use super::actions::{act, arrive, changes};
 use super::{connections, is_awaited, listeners};
 use crate::state::clients::{self, AwaitedAnswer};
 use crate::state::end::End;
+use crate::state::open_words::WordSet;
 use crate::state::outcome;
 use crate::state::root::root;
 use crate::state::task::ExternalWait;
 use std::cell::Cell;
-use traces::clients::{Action, ActionKind};
+use traces::clients::{ANSWER, Action, ActionKind};
 
 /// What the task waits for, on its stack.
 struct Due {
@@ -32,8 +33,28 @@ pub(super) extern "C-unwind" fn run(number: u64) -> u64 {
         }
         act(client, action);
     }
+    if root().clients[client].waits {
+        let wait = ExternalWait::new(gets_more, number).private_if(|_| true);
+        arrive(&wait, WordSet::NONE, ANSWER);
+        // It waited for more than it got when it was recorded.
+        outcome::end_here(End::Outside);
+    }
     clients::finished();
     0
+}
+
+/// Whether the client, which did everything, gets more than when it was recorded, or something else.
+fn gets_more(number: u64) -> bool {
+    let client = number as usize;
+    for (connection, answer) in (0..).zip(&root().clients[client].answers) {
+        let Some(at) = connections::find(client, connection) else { continue };
+        if !at.receive(answer, answer.len() + 1) {
+            return true;
+        }
+        let arrived = at.received.get();
+        clients::awaits(AwaitedAnswer { client, connection, arrived, needed: clients::MORE });
+    }
+    false
 }
 
 /// Whether the client has received what it had received before its next action, or something else.

@@ -105,6 +105,7 @@ pub(crate) fn single_job(options: &SearchOptions) -> Job {
         start_at: options.start_at,
         clients: options.clients.clone(),
         live: Vec::new(),
+        together: false,
         scope: PreemptionScope { main_last: options.main_last, ..PreemptionScope::default() },
         watch: None,
         changes: options.changes.clone(),
@@ -123,16 +124,20 @@ pub(crate) fn search_job(options: &SearchOptions, plan: Plan) -> Job {
         full: false,
         park: false,
         checks: CHECKS,
+        live: match options.live_clients {
+            true => options.client_commands.clone(),
+            false => Vec::new(),
+        },
+        together: options.live_clients,
         ..single_job(options)
     }
 }
 
 /// The reset of a search. No memory has what the kernel knows about connections, or did up to the start of the search.
 fn reset(options: &SearchOptions) -> Reset {
+    let has_clients = !options.clients.is_empty() || options.live_clients;
     match options.reset {
-        None | Some(Reset::Memory) if !options.clients.is_empty() || options.start_at.is_some() => {
-            Reset::Fork
-        }
+        None | Some(Reset::Memory) if has_clients || options.start_at.is_some() => Reset::Fork,
         given => given.unwrap_or(Reset::Memory),
     }
 }

@@ -109,6 +109,7 @@ fn header() -> impl Strategy<Value = Header> {
                 ],
                 answers: vec![answer],
                 saw_end,
+                waits: !ended,
             }
         });
     let start_at =

@@ -216,11 +216,8 @@ impl Search<'_> {
             self.postpone(unrecorded);
             return;
         }
-        let options = SearchOptions {
-            learned: (*found.learned).clone(),
-            race: found.race.as_deref().copied(),
-            ..self.options.clone()
-        };
+        let options =
+            SearchOptions { race: found.race.as_deref().copied(), ..self.options_of(found) };
         let again = options.clone().expecting(Some(found.kind));
         let (mut trace, is_confirmed) = match self.confirm(found, &again) {
             Confirmation::Recorded(trace) => (*trace, true),
@@ -279,6 +276,15 @@ impl Search<'_> {
                 self.saved.bugs.push(KnownFailure { keys, bug, part, first: place, best });
             }
         }
+    }
+
+    /// The options with the points of a failing execution, and with its clients if they ran in it.
+    fn options_of(&self, found: &FoundFailure) -> SearchOptions {
+        let clients = match self.options.live_clients {
+            true => found.clients.clone(),
+            false => self.options.clients.clone(),
+        };
+        SearchOptions { learned: (*found.learned).clone(), clients, ..self.options.clone() }
     }
 
     /// The failure that the search found in place of this one of the learning phase, which did not know
@@ -374,10 +380,9 @@ impl Search<'_> {
             return;
         }
         let options = SearchOptions {
-            learned: (*found.learned).clone(),
             fail_on: vec![found.kind],
             race: found.race.as_deref().copied(),
-            ..self.options.clone()
+            ..self.options_of(found)
         };
         let plan = Plan::Replay { choices: found.choices.clone(), expected: Vec::new() };
         let job = Job { plan, ..single_job(&options) };

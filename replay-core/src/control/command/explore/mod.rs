@@ -367,7 +367,7 @@ impl Search<'_> {
     fn handle(&mut self, pool: &dyn PieceRunner, message: Message) -> Result<usize, Error> {
         match message {
             Message::FromRuntime(at, RuntimeMessage::Found(found)) => self.found(pool, at, found),
-            // No search runs with live clients.
+            // A search with live clients gets what they did with a failure.
             Message::FromRuntime(_, RuntimeMessage::Recorded(_)) => Ok(0),
             Message::FromRuntime(at, RuntimeMessage::Learned { result, known }) => {
                 self.learned(pool, at, result, known)

@@ -4,8 +4,8 @@ use super::Search;
 use super::round::Counts;
 use super::wording::{
     Ended, HARNESS_NOTE, NO_STORE_BUFFERS, begin_note, clients_note, disturbance_notes, file_note,
-    not_confirmed, notes, reuse_note, scope_note, short_counts_note, slack_note, slow_note,
-    spurious_note, uncovered, unobserved, used_by_children,
+    not_confirmed, notes, outside_note, reuse_note, scope_note, short_counts_note, slack_note,
+    slow_note, spurious_note, uncovered, unobserved, used_by_children,
 };
 use crate::StrategyChoice;
 use crate::control::command::execution::reset_name;
@@ -229,7 +229,9 @@ impl Search<'_> {
         notes.extend(slow_note(busy, total.steps));
         notes.extend(scope_note(&scope));
         notes.extend(main_last.then(|| HARNESS_NOTE.to_owned()));
-        notes.extend(clients_note(self.options.clients.len()));
+        let live = if self.options.live_clients { self.options.client_commands.len() } else { 0 };
+        notes.extend(clients_note(self.options.clients.len(), live));
+        notes.extend(outside_note(total.outside));
         notes.extend(begin_note(&self.options.begin_at));
         notes.extend(absent);
         notes.extend(spurious_note(spurious));

@@ -142,7 +142,13 @@ pub(super) fn why_missing(again: &Outcome) -> Option<String> {
 }
 
 /// The note for a program with clients: so many were recorded.
-pub(super) fn clients_note(clients: usize) -> Option<String> {
+pub(super) fn clients_note(clients: usize, live: usize) -> Option<String> {
+    if live > 0 {
+        let which = if live == 1 { "the client".to_owned() } else { format!("{live} clients") };
+        return Some(format!(
+            "{which} ran in each execution (--live-clients): what they do was not explored, only observed"
+        ));
+    }
     let sender = match clients {
         0 => return None,
         1 => "the client sends what it".to_owned(),
@@ -152,6 +158,16 @@ pub(super) fn clients_note(clients: usize) -> Option<String> {
         "assuming that {sender} sent when it was recorded, after the same answers: the orders in which the program gets \
          this were explored (--client)"
     ))
+}
+
+/// The note on executions in which a client would have got something else than in the recording.
+pub(super) fn outside_note(executions: u64) -> Option<String> {
+    (executions > 0).then(|| {
+        format!(
+            "{executions} executions ended where the program sent a client something else than in the recording: \
+             --live-clients explores what the clients do then"
+        )
+    })
 }
 
 /// The note for a search that began in the middle of an execution.

@@ -92,7 +92,13 @@ fn assumptions_are_named_with_their_option() {
 
 #[test]
 fn assumptions_about_clients_and_the_beginning_are_notes() {
-    assert_eq!(clients_note(0), None);
+    assert_eq!(clients_note(0, 0), None);
+    assert_eq!(outside_note(0), None);
+    let outside = "3 executions ended where the program sent a client something else than in the recording: \
+                   --live-clients explores what the clients do then";
+    assert_eq!(outside_note(3).as_deref(), Some(outside));
+    let live = "2 clients ran in each execution (--live-clients): what they do was not explored, only observed";
+    assert_eq!(clients_note(0, 2).as_deref(), Some(live));
     assert_eq!(begin_note(""), None);
     let repeated = |sender: &str| {
         format!(
@@ -100,8 +106,8 @@ fn assumptions_about_clients_and_the_beginning_are_notes() {
              the program gets this were explored (--client)"
         )
     };
-    assert_eq!(clients_note(1), Some(repeated("the client sends what it")));
-    assert_eq!(clients_note(2), Some(repeated("each of the 2 clients sends what it")));
+    assert_eq!(clients_note(1, 0), Some(repeated("the client sends what it")));
+    assert_eq!(clients_note(2, 0), Some(repeated("each of the 2 clients sends what it")));
     let began = |place: &str| {
         format!(
             "the search began {place}: everything before that was run in one order (--begin-at)"
