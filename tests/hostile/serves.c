@@ -2,6 +2,7 @@
 
    serves MODE ADDRESS     waits for two visitors, or longer in some modes
    serves ask ADDRESS TEXT [TEXT ...]   sends each text, and reads a line of answer after each
+   serves expect ADDRESS ANSWER         sends "hello", and fails unless it gets this answer
    serves insist ADDRESS ANSWER TEXT    sends "hello", and the text only after this answer
 
    An address is a port, `v6:PORT`, or a path. The server's modes:
@@ -84,7 +85,9 @@ static int ask(const char *where, char **texts, int insists) {
     }
     if (insists) {
         failed = get(server, "hello", answer);
-        if (!failed && strcmp(answer, texts[0]) == 0)
+        if (!failed && strcmp(mode, "expect") == 0)
+            failed = strcmp(answer, texts[0]) ? 4 : 0;
+        else if (!failed && strcmp(answer, texts[0]) == 0)
             failed = get(server, texts[1], answer);
     }
     for (; !insists && !failed && *texts; texts++)
@@ -156,7 +159,7 @@ int main(int argc, char **argv) {
     mode = argv[1];
     if (strcmp(mode, "ask") == 0)
         return ask(argv[2], argv + 3, 0);
-    if (strcmp(mode, "insist") == 0)
+    if (strcmp(mode, "insist") == 0 || strcmp(mode, "expect") == 0)
         return ask(argv[2], argv + 3, 1);
     struct sockaddr_storage address;
     socklen_t len = address_of(argv[2], &address);

@@ -78,6 +78,20 @@ fn what_a_client_does_after_another_answer_is_found() {
     assert!(shown.matches("ready send of 6 bytes").count() >= 3, "{shown}");
 }
 
+/// The client of a test checks what it gets.
+#[test]
+fn a_live_client_that_fails_after_another_answer_is_a_failure() {
+    let server = Server::new();
+    let clients = [server.client("expect", "'visit 1'"), server.client("ask", "hello")];
+    let report = server.explore("order", &clients, &[LIVE, "--max-executions", "500"]);
+    let trace = server.trace_of(&report, FailureKind::Exit);
+    let message = &report.bugs[0].message;
+    assert!(message.starts_with("client 1 (`"), "{message}");
+    assert!(message.ends_with("'visit 1'`) ended with status 4"), "{message}");
+    let shrunk = server.home.heddle(["shrink", &trace]);
+    assert!(shrunk.stdout.contains("to   0 preemptions"), "{shrunk:?}");
+}
+
 #[test]
 fn a_lost_visit_of_live_clients_is_shrunk_without_them() {
     let server = Server::new();

@@ -60,7 +60,7 @@ impl Server {
 
 #[test]
 fn a_lost_visit_is_found_replayed_and_explained_without_the_clients() {
-    for begin in [None, Some("idle"), Some("serve"), Some("serves.c:126")] {
+    for begin in [None, Some("idle"), Some("serve"), Some("serves.c:129")] {
         let server = Server::new();
         let begin_at = begin.map_or(Vec::new(), |place| vec!["--begin-at", place]);
         let report = server.explore("lost", &["hello", "hello"], &begin_at);

@@ -18,6 +18,10 @@ pub struct Client {
     /// Whether the execution was stuck when the client still ran: it waited for more of an answer.
     #[serde(default)]
     pub waits: bool,
+    /// The status with which its command ended, if that ends an execution as a failure: it is not 0, and was 0 with other
+    /// answers.
+    #[serde(default)]
+    pub failed: i32,
 }
 
 /// What the program sent on one connection.
@@ -192,6 +196,7 @@ mod tests {
             answers: vec![Answer { bytes: b"answer".to_vec(), ended: false }],
             saw_end: false,
             waits: false,
+            failed: 0,
         }
     }
 

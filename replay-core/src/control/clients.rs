@@ -161,6 +161,7 @@ mod tests {
                 answers,
                 saw_end: false,
                 waits: false,
+                failed: 0,
             },
         }
     }

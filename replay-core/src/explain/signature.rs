@@ -73,7 +73,7 @@ pub(crate) fn message(found: &FoundFailure, failure: &Failure, execution: &Execu
                 .map_or("a lock", |object| object.name.as_str());
             format!("{who} waits for {object}, which it holds itself")
         }
-        FailureKind::Exit => format!("exit status {}", found.number),
+        FailureKind::Exit if detail.is_empty() => format!("exit status {}", found.number),
         FailureKind::Crash if found.number == 0 || !detail.is_empty() => detail.to_owned(),
         FailureKind::Crash => {
             let name = signal_name(found.number);
@@ -137,6 +137,7 @@ fn signal_name(signal: i32) -> &'static str {
 pub(crate) fn signature(found: &FoundFailure, failure: &Failure, execution: &Execution) -> String {
     let mut parts = vec![found.kind.name().to_owned()];
     match found.kind {
+        FailureKind::Exit if !found.detail.is_empty() => parts.push(found.detail.clone()),
         FailureKind::Exit => parts.push(found.number.to_string()),
         kind if kind.is_deadlock() => {
             let mut places: Vec<String> = failure

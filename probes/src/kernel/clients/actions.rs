@@ -24,6 +24,11 @@ pub(super) fn set_site(site: u64) {
     SITE.0.set(site);
 }
 
+/// That place.
+pub(super) fn site() -> u64 {
+    SITE.0.get()
+}
+
 /// Parks the client's task until the action with this number is due (`wait`), as one step with the action, which is then
 /// to be done.
 pub(super) fn arrive(wait: &ExternalWait, words: WordSet, action: u64) {

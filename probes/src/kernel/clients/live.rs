@@ -12,6 +12,7 @@ use super::actions::{act, arrive};
 use super::client_waits::{self, Activity};
 use super::connections;
 use super::events::Events;
+use super::failure;
 use super::listeners;
 use super::processes::Process;
 use super::sender;
@@ -404,8 +405,11 @@ extern "C" fn next(number: u64) -> u64 {
     let mut recording = CURRENT.0.borrow_mut();
     let it = &mut recording.clients[number as usize];
     let Some(action) = it.news.pop_front() else {
-        // The step has been counted.
-        recording.ends.extend((world().step.get() as usize).checked_sub(1));
+        it.client.failed = it.ended.filter(|_| root().together).unwrap_or(0);
+        if it.client.failed == 0 {
+            // The step has been counted.
+            recording.ends.extend((world().step.get() as usize).checked_sub(1));
+        }
         return 0;
     };
     it.client.actions.push(action.clone());
@@ -421,6 +425,10 @@ pub(super) extern "C-unwind" fn run(number: u64) -> u64 {
         arrive(&wait, WordSet::files(), 0);
         let action = switch::on_manager(next, number) as *const Action;
         if action.is_null() {
+            let failed = CURRENT.0.borrow().clients[client].client.failed;
+            if failed != 0 {
+                failure::end(client, &root().live[client], failed);
+            }
             break;
         }
         // SAFETY: `next` returned the address of an action that the recording keeps until this task asks for the next.

@@ -14,6 +14,7 @@ mod address;
 mod client_waits;
 mod connections;
 mod events;
+mod failure;
 mod listeners;
 mod live;
 mod other_processes;

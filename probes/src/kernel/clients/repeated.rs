@@ -1,7 +1,7 @@
 //! The task of a client that repeats what was recorded.
 
 use super::actions::{act, arrive, changes};
-use super::{connections, is_awaited, listeners};
+use super::{connections, failure, is_awaited, listeners};
 use crate::state::clients::{self, AwaitedAnswer};
 use crate::state::end::End;
 use crate::state::open_words::WordSet;
@@ -9,7 +9,7 @@ use crate::state::outcome;
 use crate::state::root::root;
 use crate::state::task::ExternalWait;
 use std::cell::Cell;
-use traces::clients::{ANSWER, Action, ActionKind};
+use traces::clients::{ANSWER, Action, ActionKind, Answer};
 
 /// What the task waits for, on its stack.
 struct Due {
@@ -39,8 +39,35 @@ pub(super) extern "C-unwind" fn run(number: u64) -> u64 {
         // It waited for more than it got when it was recorded.
         outcome::end_here(End::Outside);
     }
+    if root().clients[client].failed != 0 {
+        let wait = ExternalWait::new(has_answers, number).private_if(|_| true);
+        arrive(&wait, WordSet::NONE, ANSWER);
+        if !receives_answers(client) {
+            outcome::end_here(End::Outside);
+        }
+        let it = &root().clients[client];
+        failure::end(client, &it.command, it.failed);
+    }
     clients::finished();
     0
+}
+
+/// Whether the client has all its answers, or something else.
+fn has_answers(number: u64) -> bool {
+    let client = number as usize;
+    let has = |(connection, answer): (u32, &Answer)| {
+        let found = connections::find(client, connection);
+        found.is_none_or(|it| it.received.get() >= answer.len())
+    };
+    !receives_answers(client) || (0..).zip(&root().clients[client].answers).all(has)
+}
+
+/// Takes what has arrived; whether that is what arrived when the client was recorded.
+fn receives_answers(client: usize) -> bool {
+    (0..).zip(&root().clients[client].answers).all(|(connection, answer)| {
+        let found = connections::find(client, connection);
+        found.is_none_or(|it| it.receive(answer, answer.len()))
+    })
 }
 
 /// Whether the client, which did everything, gets more than when it was recorded, or something else.

@@ -110,6 +110,7 @@ fn header() -> impl Strategy<Value = Header> {
                 answers: vec![answer],
                 saw_end,
                 waits: !ended,
+                failed: i32::from(ended),
             }
         });
     let start_at =
