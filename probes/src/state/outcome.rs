@@ -102,7 +102,7 @@ pub(crate) fn found(kind: FailureKind, site: u64, detail: String) -> FoundFailur
         preemptions: 0,
         cycle: Vec::new(),
         learned: Box::default(),
-        clients: Vec::new(),
+        clients: Box::default(),
         unsettled: false,
         race: None,
         conflict: None,

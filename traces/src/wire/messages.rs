@@ -91,7 +91,7 @@ pub struct FoundFailure {
     /// The learned points when the execution began.
     pub learned: Box<Learned>,
     /// What its clients did, if they ran in the execution ([`super::Job::live`]).
-    pub clients: Vec<crate::clients::Client>,
+    pub clients: Box<[crate::clients::Client]>,
     /// Whether the execution is one of the learning phase that also showed new scheduling points, or that
     /// predicates did not lead: the search will describe the failure better.
     pub unsettled: bool,

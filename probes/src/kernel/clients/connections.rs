@@ -1,6 +1,6 @@
 //! The clients' ends of their connections.
 
-use super::listeners;
+use super::{descriptors, listeners};
 use crate::instrument::binary::open_files;
 use crate::kernel::descriptor_kind::inode;
 use crate::state::clients;
@@ -12,8 +12,6 @@ use traces::clients::Answer;
 
 /// The most connections of an execution.
 const MOST: usize = 512;
-/// The clients' descriptors are from this number on, out of the program's way.
-const FROM: i32 = 700;
 /// The program sees ports from this one on as those of its clients: which ones the kernel chooses differs from
 /// execution to execution.
 const FIRST_PORT: u16 = 49152;
@@ -112,15 +110,11 @@ pub(super) fn open(client: usize, listener: i32) -> bool {
     // SAFETY: the calls pass addresses of locals with their lengths.
     unsafe {
         let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        let low = raw::call!(libc::SYS_socket, family, kind, 0);
-        if low < 0 {
-            outcome::unsupported(&refused(-low), 0);
+        let new = raw::call!(libc::SYS_socket, family, kind, 0);
+        if new < 0 {
+            outcome::unsupported(&refused(-new), 0);
         }
-        let high = raw::call!(libc::SYS_fcntl, low, libc::F_DUPFD_CLOEXEC, FROM);
-        let descriptor = if high >= 0 { high } else { low };
-        if high >= 0 {
-            raw::call!(libc::SYS_close, low);
-        }
+        let descriptor = descriptors::moved(new, descriptors::CLIENTS);
         raw::call!(
             libc::SYS_setsockopt,
             descriptor,

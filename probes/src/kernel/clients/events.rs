@@ -1,9 +1,7 @@
 //! Whether anything happened at some descriptors, with one system call.
 
+use super::descriptors;
 use crate::sys::raw;
-
-/// The runtime's descriptors are from this number on, out of the program's way.
-const FROM: i32 = 680;
 
 /// Descriptors at which data, connections or an end may arrive.
 pub(super) struct Events(i64);
@@ -15,12 +13,8 @@ impl Events {
     /// Without descriptors.
     pub(super) fn open() -> Events {
         // SAFETY: passes no pointer.
-        unsafe {
-            let low = raw::call!(libc::SYS_epoll_create1, libc::EPOLL_CLOEXEC);
-            let high = raw::call!(libc::SYS_fcntl, low, libc::F_DUPFD_CLOEXEC, FROM);
-            raw::call!(libc::SYS_close, low);
-            Events(high)
-        }
+        let new = unsafe { raw::call!(libc::SYS_epoll_create1, libc::EPOLL_CLOEXEC) };
+        Events(descriptors::moved(new, descriptors::RUNTIME))
     }
 
     /// Watches a descriptor.

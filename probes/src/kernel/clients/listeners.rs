@@ -6,6 +6,7 @@
 //! address, and passes on what it gets ([`super::live`]).
 
 use super::address::{Address, read_address};
+use super::descriptors;
 use crate::kernel::descriptor_kind::{inode, option};
 use crate::kernel::pass::{pass, pass_as};
 use crate::state::clients;
@@ -14,8 +15,6 @@ use std::cell::Cell;
 
 /// The most sockets that a program may bind in an execution.
 const MOST: usize = 32;
-/// The runtime's descriptors are from this number on, out of the program's way.
-const FROM: i32 = 680;
 
 /// A socket that got another address.
 pub(super) struct Bound {
@@ -175,29 +174,25 @@ fn make_relay(at: &Address, v6_only: bool) -> i64 {
     // SAFETY: the calls pass addresses of locals with their lengths.
     unsafe {
         let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        let low = raw::call!(libc::SYS_socket, at.family(), kind, 0);
-        if low < 0 {
-            return low;
+        let new = raw::call!(libc::SYS_socket, at.family(), kind, 0);
+        if new < 0 {
+            return new;
         }
-        let high = raw::call!(libc::SYS_fcntl, low, libc::F_DUPFD_CLOEXEC, FROM);
-        raw::call!(libc::SYS_close, low);
-        if high < 0 {
-            return high;
-        }
+        let socket = descriptors::moved(new, descriptors::RUNTIME);
         if at.family() != libc::AF_UNIX {
             let (level, option) = (libc::SOL_SOCKET, libc::SO_REUSEADDR);
-            raw::call!(libc::SYS_setsockopt, high, level, option, &raw const yes, 4);
+            raw::call!(libc::SYS_setsockopt, socket, level, option, &raw const yes, 4);
             if v6_only {
                 let (level, option) = (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY);
-                raw::call!(libc::SYS_setsockopt, high, level, option, &raw const yes, 4);
+                raw::call!(libc::SYS_setsockopt, socket, level, option, &raw const yes, 4);
             }
         }
-        let answer = raw::call!(libc::SYS_bind, high, at.all.as_ptr(), at.len);
+        let answer = raw::call!(libc::SYS_bind, socket, at.all.as_ptr(), at.len);
         if answer < 0 {
-            raw::call!(libc::SYS_close, high);
+            raw::call!(libc::SYS_close, socket);
             return answer;
         }
-        high
+        socket
     }
 }
 

@@ -11,6 +11,7 @@
 use super::actions::{act, arrive};
 use super::client_waits::{self, Activity};
 use super::connections;
+use super::descriptors;
 use super::events::Events;
 use super::failure;
 use super::listeners;
@@ -45,8 +46,6 @@ const LOOKS: u8 = 2;
 const PIECE: usize = 64 << 10;
 /// How many actions of a client are read ahead.
 const AHEAD: usize = 64;
-/// The runtime's descriptors are from this number on, out of the program's way.
-const FROM: i32 = 680;
 
 /// What is recorded.
 struct Recording {
@@ -267,22 +266,19 @@ impl Recording {
         {
             loop {
                 // SAFETY: passes no pointer.
-                let answer = unsafe {
+                let new = unsafe {
                     let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-                    let low = raw::call!(libc::SYS_accept4, listener.relay.get(), 0, 0, flags);
-                    if low < 0 {
-                        break;
-                    }
-                    let high = raw::call!(libc::SYS_fcntl, low, libc::F_DUPFD_CLOEXEC, FROM);
-                    raw::call!(libc::SYS_close, low);
-                    high
+                    raw::call!(libc::SYS_accept4, listener.relay.get(), 0, 0, flags)
                 };
-                let client = self.sender(answer as i32, started_last);
+                if new < 0 {
+                    break;
+                }
+                let outer = descriptors::moved(new, descriptors::RUNTIME) as i32;
+                let client = self.sender(outer, started_last);
                 let it = &mut self.clients[client];
                 let number = it.client.answers.len() as u32;
                 it.client.answers.push(Answer::default());
                 it.received.push(0);
-                let outer = answer as i32;
                 self.events.add(outer);
                 self.links.push(Link { client, number, outer, inner: -1, ended: false });
                 self.note(client, ActionKind::Connect(listener.asked.get().bytes().to_vec()));

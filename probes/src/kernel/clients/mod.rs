@@ -13,6 +13,7 @@ mod actions;
 mod address;
 mod client_waits;
 mod connections;
+mod descriptors;
 mod events;
 mod failure;
 mod listeners;

@@ -1,6 +1,7 @@
 //! The processes of live clients. They are no children in the eyes of the program: waiting for its children does not
 //! find them, and it gets no signal when they end.
 
+use super::descriptors;
 use crate::sys::raw;
 use std::ffi::{CStr, c_char};
 
@@ -45,12 +46,8 @@ impl Process {
                 run(&arguments, variables, pipe[1], own);
             }
             raw::call!(libc::SYS_close, pipe[1]);
-            let moved = raw::call!(libc::SYS_fcntl, pipe[0], libc::F_DUPFD_CLOEXEC, 680);
-            if moved >= 0 {
-                raw::call!(libc::SYS_close, pipe[0]);
-                pipe[0] = moved as i32;
-            }
-            (copy > 0).then_some(Process { group: copy, status: pipe[0] })
+            let status = descriptors::moved(pipe[0].into(), descriptors::RUNTIME) as i32;
+            (copy > 0).then_some(Process { group: copy, status })
         }
     }
 

@@ -281,7 +281,7 @@ impl Search<'_> {
     /// The options with the points of a failing execution, and with its clients if they ran in it.
     fn options_of(&self, found: &FoundFailure) -> SearchOptions {
         let clients = match self.options.live_clients {
-            true => found.clients.clone(),
+            true => found.clients.to_vec(),
             false => self.options.clients.clone(),
         };
         SearchOptions { learned: (*found.learned).clone(), clients, ..self.options.clone() }
