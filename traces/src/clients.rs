@@ -15,6 +15,9 @@ pub struct Client {
     /// Whether the program ended in the recording. Otherwise it waited for further clients in the end.
     #[serde(default)]
     pub saw_end: bool,
+    /// Whether it ran at the same time as the others, in an execution of a search: then their tasks begin together.
+    #[serde(default)]
+    pub together: bool,
     /// Whether the execution was stuck when the client still ran: it waited for more of an answer.
     #[serde(default)]
     pub waits: bool,
@@ -195,6 +198,7 @@ mod tests {
             ],
             answers: vec![Answer { bytes: b"answer".to_vec(), ended: false }],
             saw_end: false,
+            together: false,
             waits: false,
             failed: 0,
         }

@@ -552,7 +552,8 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
             // From here on other tasks may count as waiting in loops.
             continue;
         }
-        if clients::are_there() && expiries > 0 && count > expiries && clients::are_due(expiries) {
+        if clients::are_there() && expiries > 0 && count > expiries && clients::act_first(expiries)
+        {
             (count, digest, expiries) = clients_first(world, scratch, count, digest, expiries);
         }
         if clients::are_there() && count == expiries && rests(world, &scratch.enabled[..count]) {

@@ -134,8 +134,14 @@ pub(crate) fn expires() {
 
 /// Whether there were so many of these, where so many tasks wait for times, that a client acts before a further one: a
 /// server that does something every millisecond would do nothing else for long.
-pub(crate) fn are_due(waiting: usize) -> bool {
+fn are_due(waiting: usize) -> bool {
     CLIENTS.expiries.get() > EXPIRIES_OF_EACH * waiting
+}
+
+/// Whether a client that can act does so before a further step that only time allows, of which so many are possible. In a
+/// recording of live clients such steps came while a client took its time.
+pub(crate) fn act_first(waiting: usize) -> bool {
+    are_due(waiting) && !root().clients.iter().any(|client| client.together)
 }
 
 /// A client has done everything.

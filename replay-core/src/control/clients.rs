@@ -160,6 +160,7 @@ mod tests {
                 actions,
                 answers,
                 saw_end: false,
+                together: false,
                 waits: false,
                 failed: 0,
             },

@@ -466,9 +466,11 @@ impl Recorded {
     pub(crate) fn take(passed: bool, stuck: bool) -> Recorded {
         let recording = CURRENT.0.replace(Recording::NONE);
         let saw_end = passed && !clients::has_rested();
-        let complete = |it: LiveClient| RecordedClient {
-            status: it.ended,
-            client: Client { saw_end, waits: stuck && it.ended.is_none(), ..it.client },
+        let together = root().together;
+        let complete = |it: LiveClient| {
+            let waits = stuck && it.ended.is_none();
+            let client = Client { saw_end, together, waits, ..it.client };
+            RecordedClient { status: it.ended, client }
         };
         let clients = recording.clients.into_iter().map(complete).collect();
         Recorded { clients, ends: recording.ends }

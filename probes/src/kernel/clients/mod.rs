@@ -93,11 +93,11 @@ fn start(site: u64) {
     }
     for number in 0..count {
         let is_due = match root().clients.get(number) {
-            Some(client) => {
+            Some(client) if !client.together => {
                 client.addresses().all(|address| listeners::find(address).is_some())
                     && client.signals().all(|signal| is_awaited(signal.into()))
             }
-            None => listeners::are_open() || signals::REQUESTS.into_iter().any(is_awaited),
+            _ => listeners::are_open() || signals::REQUESTS.into_iter().any(is_awaited),
         };
         if !is_due || TASKS.0[number].get() != 0 {
             continue;

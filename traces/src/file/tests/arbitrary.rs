@@ -109,6 +109,7 @@ fn header() -> impl Strategy<Value = Header> {
                 ],
                 answers: vec![answer],
                 saw_end,
+                together: !ended,
                 waits: !ended,
                 failed: i32::from(ended),
             }
