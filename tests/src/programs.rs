@@ -4,10 +4,12 @@
 use crate::heddle::Home;
 use crate::installed::is_installed;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 use traces::report::{Report, Verdict};
 
 /// A program of a package.
@@ -161,6 +163,87 @@ impl Program {
             Ok(report) => Found::Searched(Box::new(report)),
             Err(_) => Found::Nothing(run.stderr.trim().to_owned()),
         }
+    }
+}
+
+/// How a program runs natively and under `heddle run`, on the same files.
+#[derive(Debug)]
+pub struct Compared {
+    /// How long it takes natively.
+    pub native: Duration,
+    /// How long `heddle run` takes.
+    pub under_run: Duration,
+    /// What differs in its output or in the files that it makes; empty if nothing does.
+    pub differs: String,
+}
+
+/// The fastest of three runs of a command in new directories, and what the last one printed and left.
+fn fastest(command: impl Fn(&Home) -> Command) -> Result<(Duration, Output, Home), String> {
+    let mut fastest = Duration::MAX;
+    let mut last = None;
+    for _ in 0..3 {
+        let home = Home::new();
+        make_files(home.path()).expect("the files are made");
+        let (mut command, began) = (command(&home), Instant::now());
+        let output = command.output().map_err(|error| format!("cannot be run: {error}"))?;
+        fastest = fastest.min(began.elapsed());
+        last = Some((output, home));
+    }
+    let (output, home) = last.expect("it ran");
+    Ok((fastest, output, home))
+}
+
+/// The files in a directory, by name, without those of Heddle.
+fn files_in(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![PathBuf::new()];
+    while let Some(at) = open.pop() {
+        for entry in fs::read_dir(directory.join(&at)).into_iter().flatten().flatten() {
+            let name = at.join(entry.file_name());
+            match fs::metadata(entry.path()) {
+                Ok(kind) if kind.is_dir() => open.push(name),
+                Ok(_) => drop(found.insert(name, fs::read(entry.path()).unwrap_or_default())),
+                Err(_) => {}
+            }
+        }
+    }
+    found.retain(|name, _| {
+        !["heddle-out", "state", "cache"].iter().any(|own| name.starts_with(own))
+    });
+    found
+}
+
+impl Program {
+    /// Runs the program natively and by `heddle run` with the default options.
+    ///
+    /// # Errors
+    /// If it cannot be run here.
+    ///
+    /// # Panics
+    /// If the files cannot be made.
+    pub fn compare(&self) -> Result<Compared, String> {
+        if let Some(why) = self.missing() {
+            return Err(why);
+        }
+        let words = self.words();
+        let (native, output, home) = fastest(|home| {
+            let mut command = Command::new(&words[0]);
+            command.args(&words[1..]).current_dir(home.path()).stdin(Stdio::null());
+            command
+        })?;
+        let (under_run, controlled, other) = fastest(|home| {
+            home.command(["run", "--"].into_iter().chain(words.iter().map(String::as_str)))
+        })?;
+        let (before, after) = (files_in(home.path()), files_in(other.path()));
+        let changed = before.iter().filter(|(name, content)| after.get(*name) != Some(content));
+        let mut differs: Vec<_> = changed.map(|(name, _)| name.display().to_string()).collect();
+        if output.stdout != controlled.stdout {
+            differs.push("what it prints".to_owned());
+        }
+        if controlled.status.code() != output.status.code() {
+            differs.push(String::from_utf8_lossy(&controlled.stderr).trim().to_owned());
+        }
+        Ok(Compared { native, under_run, differs: differs.join(", ") })
     }
 }
 

@@ -162,6 +162,15 @@ pub const TABLES: &[Table] = &[
         ..NONE
     },
     Table {
+        name: "native",
+        heading: "One run of programs of Debian packages",
+        source: Source::Example("native_figures"),
+        args: &[],
+        quick: &["zstd"],
+        minutes: 15,
+        ..NONE
+    },
+    Table {
         name: "servers",
         heading: "Servers and their clients",
         source: Source::Example("server_figures"),

@@ -1,0 +1,42 @@
+//! Prints how long programs of Debian packages take natively and by `heddle run` with the default options, and
+//! what differs in their output: `cargo run --release -p tests --example native_figures -- [PACKAGE...]`. The
+//! programs are those of `tests/corpus/programs.toml`, without the servers.
+
+use tests::programs::{Expected, programs};
+
+fn main() {
+    let only: Vec<String> = std::env::args().skip(1).collect();
+    let is_asked = |package: &String| only.is_empty() || only.contains(package);
+    println!("| package | version | natively, ms | by `heddle run`, ms | ratio | differs |");
+    println!("| --- | --- | --: | --: | --: | --- |");
+    let (mut within, mut all, mut missing) = (0, 0, Vec::new());
+    for program in programs().iter().filter(|one| one.clients.is_empty() && is_asked(&one.package))
+    {
+        if program.expected != Expected::Passes {
+            continue;
+        }
+        let name = &program.package;
+        let found = match program.compare() {
+            Ok(found) => found,
+            Err(why) => {
+                missing.push(format!("{name} ({why})"));
+                continue;
+            }
+        };
+        let ratio = found.under_run.as_secs_f64() / found.native.as_secs_f64().max(1e-9);
+        all += 1;
+        within += u32::from(ratio <= 20.0);
+        let (native, under_run) = (found.native.as_secs_f64(), found.under_run.as_secs_f64());
+        println!(
+            "| {name} | {} | {:.1} | {:.1} | {ratio:.1} | {} |",
+            program.version(),
+            native * 1e3,
+            under_run * 1e3,
+            found.differs.replace('|', "/")
+        );
+    }
+    println!("\n{within} of {all} programs take at most 20 times as long");
+    if !missing.is_empty() {
+        println!("not run: {}", missing.join(", "));
+    }
+}
