@@ -1,6 +1,6 @@
 //! Whether the processes of a client do something, or wait for the program.
 
-use super::other_processes::{processes, session_of, text_of};
+use super::other_processes::{processes, session_of, text_of, threads};
 
 /// What the processes of a session do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,16 +17,19 @@ pub(super) enum Activity {
 pub(super) fn activity(session: i64) -> Activity {
     let mut activity = Activity::WaitsForData;
     for process in processes().into_iter().filter(|&it| session_of(it) == Some(session)) {
-        let state = text_of(&format!("/proc/{process}/stat"));
-        // One that has ended, of which its parent has not taken the status.
-        if has_state(&state, 'Z') {
-            continue;
-        }
-        if !has_state(&state, 'S') {
-            return Activity::Runs;
-        }
-        if !waits_for_data(&text_of(&format!("/proc/{process}/syscall"))) {
-            activity = Activity::Waits;
+        for thread in threads(process) {
+            let thread = format!("/proc/{process}/task/{thread}");
+            let state = text_of(&format!("{thread}/stat"));
+            // One that has ended, of which its parent has not taken the status, or just now.
+            if state.is_empty() || has_state(&state, 'Z') {
+                continue;
+            }
+            if !has_state(&state, 'S') {
+                return Activity::Runs;
+            }
+            if !waits_for_data(&text_of(&format!("{thread}/syscall"))) {
+                activity = Activity::Waits;
+            }
         }
     }
     activity

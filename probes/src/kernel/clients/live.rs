@@ -249,7 +249,7 @@ impl Recording {
 
     /// The client that has made a connection.
     fn sender(&self, socket: i32, started_last: usize) -> usize {
-        if !root().together {
+        if !root().together || self.clients.len() == 1 {
             return started_last;
         }
         let session = |it: &LiveClient| it.process.as_ref().map(Process::session);

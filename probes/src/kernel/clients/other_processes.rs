@@ -31,8 +31,18 @@ pub(super) fn text_of(path: &str) -> String {
 
 /// The processes that this one can see.
 pub(super) fn processes() -> Vec<i64> {
+    numbers_in("/proc")
+}
+
+/// The threads of a process.
+pub(super) fn threads(process: i64) -> Vec<i64> {
+    numbers_in(&format!("/proc/{process}/task"))
+}
+
+/// The entries of a directory whose names are numbers.
+fn numbers_in(directory: &str) -> Vec<i64> {
     let (mut all, mut buffer) = (Vec::new(), [0u8; 4096]);
-    let Some(directory) = open("/proc", libc::O_RDONLY | libc::O_DIRECTORY) else { return all };
+    let Some(directory) = open(directory, libc::O_RDONLY | libc::O_DIRECTORY) else { return all };
     // SAFETY: the kernel writes at most the buffer's length to the buffer; the descriptor is this function's own.
     unsafe {
         loop {
@@ -83,6 +93,8 @@ mod tests {
         // SAFETY: passes no pointer.
         let own = unsafe { raw::call!(libc::SYS_getpid) };
         assert!(processes().contains(&own));
+        assert!(threads(own).contains(&own));
+        assert_eq!(threads(-1), Vec::<i64>::new());
         assert!(session_of(own).is_some());
         assert!(text_of("/proc/self/status").contains("State:"));
         assert_eq!(text_of("/proc/no such file"), "");

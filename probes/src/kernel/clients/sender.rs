@@ -47,8 +47,10 @@ fn inode_of(table: &str, own: u16, peer: u16) -> Option<u64> {
     let port = |address: &str| {
         address.rsplit_once(':').and_then(|(_, port)| u16::from_str_radix(port, 16).ok())
     };
+    // There may be thousands of ended connections.
+    let written = format!(":{own:04X} ");
     // Number, own address, peer's address, state, queues, timer, retransmissions, user, time-out, inode.
-    table.lines().skip(1).find_map(|line| {
+    table.lines().skip(1).filter(|line| line.contains(&written)).find_map(|line| {
         let fields = line.split_ascii_whitespace().collect::<Vec<_>>();
         let is_it = port(fields.get(1)?)? == own && port(fields.get(2)?)? == peer;
         let inode = u64::from_str(fields.get(9)?).ok()?;
