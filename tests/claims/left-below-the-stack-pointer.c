@@ -26,8 +26,8 @@ static void *to_the_end(void *argument)
     return argument;
 }
 
-// Lets other threads run, and copies what the call left below the stack pointer, where there were zeros. The registers that the call
-// preserves have the same values each time, since they may be part of that.
+// Lets other threads run, and copies what the call left below the stack pointer, where there were zeros. The registers
+// that the call preserves have the same values each time, since they may be part of that.
 __attribute__((noinline)) static void yield_and_copy(void)
 {
     static uint64_t frame_pointer;

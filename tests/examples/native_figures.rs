@@ -2,19 +2,18 @@
 //! what differs in their output: `cargo run --release -p tests --example native_figures -- [PACKAGE...]`. The
 //! programs are those of `tests/corpus/programs.toml`, without the servers.
 
-use tests::programs::{Expected, programs};
+use tests::programs::{Expected, Program, programs};
 
 fn main() {
     let only: Vec<String> = std::env::args().skip(1).collect();
-    let is_asked = |package: &String| only.is_empty() || only.contains(package);
+    let is_compared = |one: &&Program| {
+        let is_asked = only.is_empty() || only.contains(&one.package);
+        is_asked && one.clients.is_empty() && one.expected == Expected::Passes
+    };
     println!("| package | version | natively, ms | by `heddle run`, ms | ratio | differs |");
     println!("| --- | --- | --: | --: | --: | --- |");
     let (mut within, mut all, mut missing) = (0, 0, Vec::new());
-    for program in programs().iter().filter(|one| one.clients.is_empty() && is_asked(&one.package))
-    {
-        if program.expected != Expected::Passes {
-            continue;
-        }
+    for program in programs().iter().filter(is_compared) {
         let name = &program.package;
         let found = match program.compare() {
             Ok(found) => found,

@@ -1,6 +1,7 @@
 //! Prints how many executions a second servers of Debian packages allow: with their recorded clients, from
-//! main and from the first point at which the server waits for a client, and with live clients: `cargo run --release -p tests
-//! --example server_figures -- [TIME]`. The servers are those of `tests/corpus/programs.toml`.
+//! main and from the first point at which the server waits for a client, and with live clients: `cargo run
+//! --release -p tests --example server_figures -- [TIME]`. The servers are those of
+//! `tests/corpus/programs.toml`.
 
 use tests::programs::{Found, Program, programs};
 
