@@ -35,5 +35,7 @@ mod state;
 mod steps;
 mod sys;
 
-#[global_allocator]
+/// The allocator of the runtime. Tests of functions without a target use the program's.
+#[cfg_attr(not(test), global_allocator)]
+#[cfg_attr(test, expect(dead_code, reason = "the tests run outside of a target"))]
 static HEAP: memory::runtime_heap::RuntimeHeap = memory::runtime_heap::RuntimeHeap;

@@ -56,6 +56,10 @@ fn job(program: &Artifact, search_path: &OsString) -> Option<Job> {
     let package = program.manifest_path.parent()?;
     let mut command = Command::new(program.executable.as_ref()?);
     command.current_dir(package).env("CARGO_MANIFEST_DIR", package).env("PATH", search_path);
+    // The runtime has one kernel thread, and its tests use the same statics.
+    if program.target.name == "heddle_probes" {
+        command.env("RUST_TEST_THREADS", "1");
+    }
     let source = &program.target.src_path;
     let source = source.strip_prefix(package).unwrap_or(source);
     Some(Job { name: format!("{} ({source})", program.target.name), command })
