@@ -342,10 +342,11 @@ fn function(
 ) -> Option<Decoded> {
     let end = start + bytes.len() as u64;
     let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
-    let (mut starts, mut branches) = (HashSet::new(), Vec::new());
+    let mut branches = Vec::new();
     let (mut sites, mut framed, mut jumps, mut labels) = (Vec::new(), false, false, false);
     let mut thread_pointer = false;
-    let mut instructions = Vec::new();
+    // Instructions have four bytes on average.
+    let mut instructions: Vec<Instruction> = Vec::with_capacity(bytes.len() / 3);
     let links = is_linkage_table(bytes);
     // The register that the last instruction added to, as code does before it jumps by a table.
     let mut sum = Register::None;
@@ -355,11 +356,10 @@ fn function(
             return None;
         }
         // A frame pointer is set up at the start of a function, or not at all.
-        framed |= starts.len() < 8
+        framed |= instructions.len() < 8
             && instruction.mnemonic() == Mnemonic::Mov
             && instruction.op0_register() == Register::RBP
             && instruction.op1_register() == Register::RSP;
-        starts.insert(instruction.ip());
         thread_pointer |= site::reads_thread_pointer(&instruction);
         let label = named.note(image, text, &instruction);
         labels |= label.is_some_and(|label| label != start && (start..end).contains(&label));
@@ -384,7 +384,9 @@ fn function(
         instructions.push(instruction);
     }
     let within = branches.iter().filter(|target| (start..end).contains(target));
-    let meets = within.into_iter().all(|target| starts.contains(target));
+    let is_start =
+        |target: &u64| instructions.binary_search_by_key(target, Instruction::ip).is_ok();
+    let meets = within.into_iter().all(is_start);
     meets.then(|| {
         let is_void = known.get(&start) == Some(&Known::IsVoid);
         let spins = bounded_spin::find(&instructions, is_void);
@@ -393,8 +395,11 @@ fn function(
         };
         let waits = |one: &Instruction| is_call(one, Known::LocksMutex);
         let exchanges = |one: &Instruction| is_call(one, Known::Exchanges);
-        for (address, part) in lock_sites::find(&instructions, waits, exchanges) {
-            set_part(&mut sites, &instructions, address, LibraryPart::Lock(part));
+        // Most modules are in other languages.
+        if !known.is_empty() {
+            for (address, part) in lock_sites::find(&instructions, waits, exchanges) {
+                set_part(&mut sites, &instructions, address, LibraryPart::Lock(part));
+            }
         }
         if known.get(&start) == Some(&Known::OfChannel) {
             for (address, counters) in snooze_sites::find(&instructions) {
