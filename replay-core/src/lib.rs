@@ -22,8 +22,8 @@ mod xstate;
 
 pub use control::clients::record_clients;
 pub use control::command::{
-    OpenRunner, WorkerPool, explore, explore_with, learn, pieces, print_backtraces,
-    reduce_environment, replay, run, substitute,
+    Observed, OpenRunner, WorkerPool, explore, explore_with, learn, pieces, print_backtraces,
+    reduce_environment, replay, run, run_once, substitute,
 };
 pub use control::runner;
 pub use error::Error;

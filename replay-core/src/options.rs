@@ -166,6 +166,12 @@ pub struct SearchOptions {
 }
 
 impl SearchOptions {
+    /// Whether failures of this kind are reported as warnings, not as failures.
+    pub(crate) fn is_warning(&self, kind: FailureKind) -> bool {
+        let beside = matches!(kind, FailureKind::Race | FailureKind::LockLeftHeld);
+        beside && !self.fail_on.contains(&kind)
+    }
+
     /// The options to repeat an execution that is expected to end with this failure.
     pub(crate) fn expecting(self, failure: Option<FailureKind>) -> SearchOptions {
         match failure {

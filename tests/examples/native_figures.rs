@@ -2,7 +2,7 @@
 //! what differs in their output: `cargo run --release -p tests --example native_figures -- [PACKAGE...]`. The
 //! programs are those of `tests/corpus/programs.toml`, without the servers.
 
-use tests::programs::{Expected, Program, programs};
+use tests::programs::{Expected, LONGER, Program, programs};
 
 fn main() {
     let only: Vec<String> = std::env::args().skip(1).collect();
@@ -10,12 +10,19 @@ fn main() {
         let is_asked = only.is_empty() || only.contains(&one.package);
         is_asked && one.clients.is_empty() && one.expected == Expected::Passes
     };
+    print(programs().iter().filter(is_compared), 1);
+    println!("\nThe same with {LONGER} times the input:\n");
+    print(programs().iter().filter(is_compared).filter(|one| one.reads_lines()), LONGER);
+}
+
+/// Prints the table of these programs. `longer`: how many times their input is repeated.
+fn print<'a>(programs: impl Iterator<Item = &'a Program>, longer: usize) {
     println!("| package | version | natively, ms | by `heddle run`, ms | ratio | differs |");
     println!("| --- | --- | --: | --: | --: | --- |");
     let (mut within, mut all, mut missing) = (0, 0, Vec::new());
-    for program in programs().iter().filter(is_compared) {
+    for program in programs {
         let name = &program.package;
-        let found = match program.compare() {
+        let found = match program.compare(longer) {
             Ok(found) => found,
             Err(why) => {
                 missing.push(format!("{name} ({why})"));

@@ -177,13 +177,23 @@ pub struct Compared {
     pub differs: String,
 }
 
-/// The fastest of three runs of a command in new directories, and what the last one printed and left.
-fn fastest(command: impl Fn(&Home) -> Command) -> Result<(Duration, Output, Home), String> {
+/// How many times as long the longer input is.
+pub const LONGER: usize = 250;
+
+/// The fastest of three runs of a command in new directories, and what the last one printed and left. `longer`:
+/// how many times the file `lines` is repeated.
+fn fastest(
+    longer: usize,
+    command: impl Fn(&Home) -> Command,
+) -> Result<(Duration, Output, Home), String> {
     let mut fastest = Duration::MAX;
     let mut last = None;
     for _ in 0..3 {
         let home = Home::new();
         make_files(home.path()).expect("the files are made");
+        let lines = home.path().join("lines");
+        let once = fs::read(&lines).expect("the file was made");
+        fs::write(&lines, once.repeat(longer)).expect("it can be written");
         let (mut command, began) = (command(&home), Instant::now());
         let output = command.output().map_err(|error| format!("cannot be run: {error}"))?;
         fastest = fastest.min(began.elapsed());
@@ -214,24 +224,31 @@ fn files_in(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 impl Program {
-    /// Runs the program natively and by `heddle run` with the default options.
+    /// Whether the program reads the file that can be longer.
+    #[must_use]
+    pub fn reads_lines(&self) -> bool {
+        self.words().iter().any(|word| word == "lines")
+    }
+
+    /// Runs the program natively and by `heddle run` with the default options. `longer`: how many times the
+    /// file `lines` is repeated.
     ///
     /// # Errors
     /// If it cannot be run here.
     ///
     /// # Panics
     /// If the files cannot be made.
-    pub fn compare(&self) -> Result<Compared, String> {
+    pub fn compare(&self, longer: usize) -> Result<Compared, String> {
         if let Some(why) = self.missing() {
             return Err(why);
         }
         let words = self.words();
-        let (native, output, home) = fastest(|home| {
+        let (native, output, home) = fastest(longer, |home| {
             let mut command = Command::new(&words[0]);
             command.args(&words[1..]).current_dir(home.path()).stdin(Stdio::null());
             command
         })?;
-        let (under_run, controlled, other) = fastest(|home| {
+        let (under_run, controlled, other) = fastest(longer, |home| {
             home.command(["run", "--"].into_iter().chain(words.iter().map(String::as_str)))
         })?;
         let (before, after) = (files_in(home.path()), files_in(other.path()));

@@ -133,25 +133,23 @@ fn points_that_depend_on_an_input_are_learned_again() {
 }
 
 #[test]
-fn a_conflicting_access_is_a_step_of_a_single_run() {
+fn a_single_run_uses_the_points_of_an_earlier_learning_phase() {
     let home = Home::new();
     let path = program("lost_update").build().expect("targets compile");
     let path = path.to_string_lossy();
-    // Without stored points, and with them.
-    for _ in 0..2 {
-        let report: Report = home.heddle(["run", "--json", "--", &path]).object();
-        let trace = report.bugs.first().and_then(|bug| bug.trace.clone());
-        let trace = trace.unwrap_or_else(|| {
-            let out = home.path().join("heddle-out");
-            let entries = fs::read_dir(out).expect("the directory of traces");
-            let paths = entries.map(|entry| entry.expect("an entry").path());
-            let mut run = paths.filter(|path| path.to_string_lossy().contains("/run-"));
-            run.next().expect("the trace of the run").to_string_lossy().into_owned()
-        });
-        let shown = home.heddle(["show", &trace]).stdout;
-        assert!(shown.contains("read") && shown.contains("write"), "{shown}");
-        points_file(&home);
-    }
+    let steps = |arguments: &[&str]| {
+        let run = home.heddle(["run"].iter().chain(arguments).chain(&["--", &path]));
+        let trace = run.stderr.lines().find_map(|line| line.strip_prefix("trace "));
+        let shown = home.heddle(["show", trace.expect("a run leaves a trace")]).stdout;
+        let has_accesses = shown.contains("read") && shown.contains("write");
+        (has_accesses, run.stderr.contains("conflict and are not steps of this trace"))
+    };
+    assert_eq!(steps(&[]), (false, true), "one execution shows the conflicts");
+    let report: Report = home.heddle(["run", "--json", "--", &path]).object();
+    assert!(report.points.new > 0 && report.executions == 1, "{report:?}");
+    assert_eq!(steps(&["--learn"]), (true, false));
+    points_file(&home);
+    assert_eq!(steps(&[]), (true, false), "the points are stored");
 }
 
 #[test]
@@ -159,7 +157,7 @@ fn learning_before_a_single_run_respects_its_time_limit() {
     let home = Home::new();
     let path = program("lost_update").build().expect("targets compile");
     let path = path.to_string_lossy();
-    let short = home.heddle(["run", "--max-time", "0.001ms", "--", &path]);
+    let short = home.heddle(["run", "--learn", "--max-time", "0.001ms", "--", &path]);
     let stopped = "the learning phase was stopped after 0.000001 s (";
     let executions = short.stderr.split_once(stopped).and_then(|(_, rest)| rest.split_once(' '));
     // The limit has passed when the first execution begins; it may not even reach its end.
@@ -173,7 +171,7 @@ fn learning_before_a_single_run_respects_its_time_limit() {
         ends.iter().all(|path| path.extension().is_some_and(|end| end == "heddle")),
         "{ends:?}"
     );
-    let long = home.heddle(["run", "--max-time", "1h", "--", &path]);
+    let long = home.heddle(["run", "--learn", "--max-time", "1h", "--", &path]);
     assert!(!long.stderr.contains("was stopped"), "{long:?}");
     points_file(&home);
 }

@@ -190,6 +190,8 @@ impl Learned {
 pub struct LearningResult {
     /// A hash of the operations and sites of the first execution.
     pub first: u64,
+    /// A hash of the program's own libraries: the learned points are places in them.
+    pub libraries: u64,
     /// The learned points.
     pub learned: Learned,
     /// Whether a task accessed the stack of another.
@@ -237,6 +239,8 @@ pub enum InstrumentationGap {
     Sites = 4096,
     /// A learning phase that ended before it found nothing new.
     Brief = 8192,
+    /// One execution of a program with much code, which observes no accesses.
+    Large = 16384,
     /// Regions that the program marked as atomic: instrumented, but no preemption in them was
     /// tried.
     Marked = 1 << 32,
@@ -257,7 +261,7 @@ pub enum InstrumentationGap {
 }
 
 impl InstrumentationGap {
-    const ALL: [InstrumentationGap; 22] = [
+    const ALL: [InstrumentationGap; 23] = [
         InstrumentationGap::Unlisted,
         InstrumentationGap::Undecoded,
         InstrumentationGap::Libraries,
@@ -272,6 +276,7 @@ impl InstrumentationGap {
         InstrumentationGap::Assignments,
         InstrumentationGap::Sites,
         InstrumentationGap::Brief,
+        InstrumentationGap::Large,
         InstrumentationGap::Marked,
         InstrumentationGap::Held,
         InstrumentationGap::Deadlines,
@@ -343,6 +348,10 @@ impl InstrumentationGap {
             InstrumentationGap::Brief => {
                 "executions are long, so only a few of them observed all memory accesses: conflicts that \
                  these did not show are not scheduling points; smaller input makes executions shorter"
+            }
+            InstrumentationGap::Large => {
+                "the program has much code, so its one execution observed no memory accesses: learn them \
+                 first (--learn)"
             }
             InstrumentationGap::Marked => {
                 "the program marks regions as atomic (heddle_atomic_begin): schedules with a preemption in \

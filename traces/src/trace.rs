@@ -54,6 +54,9 @@ pub enum EnvironmentUse {
     /// The execution was not the same without the values that its files do not name, so every value is
     /// kept.
     Differs,
+    /// That was not examined by another execution, since the program changes state outside of its memory,
+    /// so every value is kept.
+    Once,
 }
 
 /// The options that determine an execution.

@@ -275,6 +275,11 @@ pub struct Header {
     pub files: AtomicU32,
     /// 1 if an execution changed files since the controller restored them.
     pub files_changed: AtomicU32,
+    /// 1 if an execution without learned points ended because a task waits in a loop, which is seen at
+    /// points.
+    pub needs_points: AtomicU32,
+    /// 1 if the execution that parks changed anything in the kernel that may be seen later.
+    pub leaves_traces: AtomicU32,
 
     /// See [`state`].
     pub state: AtomicU32,

@@ -11,12 +11,14 @@ use crate::progress::Line;
 use crate::report::json_output::json;
 use crate::report::search::empty_report;
 use crate::report::summary;
-use replay_core::{WorkingFiles, store};
+use crate::report::text::{clean, count};
+use replay_core::{Observed, WorkingFiles, store};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+use traces::points::InstrumentationGap;
 use traces::report::{Bug, Report, Verdict};
-use traces::{FailureKind, Trace};
+use traces::{Failure, FailureKind, Trace};
 
 /// Runs the verb.
 ///
@@ -32,18 +34,21 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
     settings.options.names = !args.search.program.is_listed;
     let interrupted = interrupt::flag();
     let began = Instant::now();
-    let run = || -> Result<Trace, Problem> {
-        let mut target = of_options(&args.command, &args.search.program, console)?;
+    let run = || -> Result<(Trace, Observed), Problem> {
+        let target = of_options(&args.command, &args.search.program, console)?;
         warn_of_unused_input(console);
         let mut line = Line::new(console, false);
         // Only the execution that the user asked for may leave anything behind.
         let options = replay_core::predicates::compile(&target, &settings.options, &interrupted)?;
         let options = replay_core::record_clients(&target, &options, &interrupted)?;
-        let options = replay_core::learn(&target, &options, &interrupted, &mut line)?;
-        target.files = WorkingFiles::new(settings.files.unwrap_or_default());
-        Ok(replay_core::run(&target, &options, &interrupted)?)
+        let options = match args.learn {
+            true => replay_core::learn(&target, &options, &interrupted, &mut line)?,
+            false => options,
+        };
+        let files = WorkingFiles::new(settings.files.unwrap_or_default());
+        Ok(replay_core::run_once(&target, &files, &options, &interrupted, &mut line)?)
     };
-    let trace = match run() {
+    let (trace, observed) = match run() {
         Ok(done) => done,
         Err(problem) if settings.json && problem.status() == Status::Target => {
             let report =
@@ -57,12 +62,14 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
         Ok(store::save(&trace, &settings.options.out, "run")?.display().to_string())
     };
     if settings.json {
-        let mut report = report(&trace, settings.options.strategy.name(), save()?);
+        let mut report = report(&trace, &observed, settings.options.strategy.name(), save()?);
         report.elapsed_s = began.elapsed().as_secs_f64();
         console.print(&json(&report))?;
     } else {
-        console.print_bytes(&trace.output)?;
+        console.print_bytes(observed.output.as_deref().unwrap_or(&trace.output))?;
         console.note(&summary::outcome(&trace, &console.messages));
+        findings(&observed).for_each(|line| console.note(&line));
+        notes(&trace, &observed).iter().for_each(|note| console.note(&format!("note: {note}")));
         // Print the outcome before saving the trace, which may fail.
         console.note(&format!("trace {}", save()?));
     }
@@ -75,8 +82,43 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
     })
 }
 
+/// What the execution shows besides its outcome.
+fn findings(observed: &Observed) -> impl Iterator<Item = String> {
+    observed.findings.iter().map(|found| format!("{}: {}", found.kind, clean(&found_line(found))))
+}
+
+/// A finding in one line.
+fn found_line(found: &Failure) -> String {
+    match found.kind {
+        FailureKind::Race => found.message.clone(),
+        _ => format!("{} at {}", found.message, found.place),
+    }
+}
+
+/// What the trace does not show, and how to change that.
+fn notes(trace: &Trace, observed: &Observed) -> Vec<String> {
+    let mut notes = Vec::new();
+    if observed.conflicting > 0 && !observed.has_points {
+        notes.push(format!(
+            "memory accesses at {} conflict and are not steps of this trace: learn them first (--learn)",
+            count(observed.conflicting, "instruction")
+        ));
+    }
+    if observed.may_need_points(trace) {
+        notes.push(
+"waits in loops and races are seen at conflicting accesses, which were not learned, so that the outcome \
+             may be another one with them: learn them first (--learn)"
+                .to_owned(),
+        );
+    }
+    let gaps = InstrumentationGap::among(observed.unseen);
+    let large = gaps.filter(|gap| *gap == InstrumentationGap::Large);
+    notes.extend(large.map(|gap| gap.describe().to_owned()));
+    notes
+}
+
 /// The report of one execution. Its verdict is never `clean`, since other schedules may fail.
-fn report(trace: &Trace, strategy: &str, path: String) -> Report {
+fn report(trace: &Trace, observed: &Observed, strategy: &str, path: String) -> Report {
     let execution = &trace.execution;
     let verdict = match &trace.failure {
         Some(failure) if failure.kind == FailureKind::Unsupported => Verdict::Unsupported,
@@ -94,6 +136,12 @@ fn report(trace: &Trace, strategy: &str, path: String) -> Report {
     report.classes = 1;
     report.distinct = 1;
     report.reset.clone_from(&trace.header.options.reset);
+    let races = observed.findings.iter().filter(|found| found.kind == FailureKind::Race);
+    report.races = races.map(found_line).collect();
+    let held = observed.findings.iter().filter(|found| found.kind == FailureKind::LockLeftHeld);
+    report.left_held = held.map(found_line).collect();
+    report.points.new = observed.conflicting;
+    report.notes = notes(trace, observed);
     report.threads = execution.tasks.len() as u64;
     report.max_steps = execution.steps.len() as u64;
     let is_found = matches!(verdict, Verdict::Bug | Verdict::Satisfied);
@@ -125,8 +173,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_the_trace_does_not_show_is_noted_with_what_to_do() {
+        let large = InstrumentationGap::Large as u64;
+        let observed = Observed { conflicting: 2, unseen: large, ..Observed::default() };
+        let expected = [
+            "memory accesses at 2 instructions conflict and are not steps of this trace: learn them first \
+             (--learn)",
+            "the program has much code, so its one execution observed no memory accesses: learn them first \
+             (--learn)",
+        ];
+        assert_eq!(notes(&Trace::default(), &observed), expected);
+        let with_points = Observed { has_points: true, unseen: 0, ..observed };
+        assert!(notes(&Trace::default(), &with_points).is_empty());
+    }
+
+    #[test]
     fn one_execution_is_never_clean() {
-        let report = report(&Trace::default(), "default", "t".into());
+        let report = report(&Trace::default(), &Observed::default(), "default", "t".into());
         assert_eq!(report.verdict, Verdict::Incomplete);
         assert!(!report.reason.is_empty());
     }

@@ -123,6 +123,10 @@ fn environment(trace: &Trace) -> String {
         EnvironmentUse::Differs => {
             "All values are kept because the execution was not the same without them.\n"
         }
+        EnvironmentUse::Once => {
+            "All values are kept because the program changes state outside of its memory, so the execution \
+             was not repeated without them.\n"
+        }
     });
     text
 }

@@ -51,6 +51,8 @@ pub(crate) struct Points {
     pub(crate) mixed: Cell<bool>,
     /// Whether every access is known to be atomic or not: all of the code is compiler-instrumented.
     pub(crate) certain: Cell<bool>,
+    /// See [`are_only_observed`].
+    pub(crate) only_observed: Cell<bool>,
     /// Whether every access is a scheduling point.
     pub(crate) all: Cell<bool>,
     /// Whether accesses are monitored that may not be points, nor count for spin detection, unless
@@ -90,6 +92,7 @@ pub(crate) static POINTS: Points = Points {
     probed: Cell::new(false),
     mixed: Cell::new(false),
     certain: Cell::new(false),
+    only_observed: Cell::new(false),
     all: Cell::new(false),
     picky: Cell::new(false),
     plainly: Cell::new(false),
@@ -144,6 +147,19 @@ pub(crate) fn are_ready() -> bool {
 #[inline]
 pub(crate) fn are_on() -> bool {
     POINTS.monitoring.get() != Monitoring::Off
+}
+
+/// Whether accesses take part in the execution: they may be steps, and show which tasks wait. In an
+/// execution that only observes they do not, so that it is the one that its replays are, which monitor no
+/// accesses.
+#[inline]
+pub(crate) fn take_part() -> bool {
+    are_on() && !POINTS.only_observed.get()
+}
+
+/// Whether accesses are monitored, but do not [`take_part`].
+pub(crate) fn are_only_observed() -> bool {
+    POINTS.only_observed.get()
 }
 
 /// Notes that some accesses are not monitored, and why.

@@ -21,6 +21,8 @@ pub(crate) struct Waiting {
     pub(crate) found_busy: Cell<u32>,
     /// How often the task yielded because it was treated as waiting.
     pub(crate) yields: Cell<u32>,
+    /// The words that the last inspection found, and how many others before it found the same.
+    pub(crate) repeated: Cell<([u64; WAITED_FOR], u32)>,
 }
 
 impl Waiting {
@@ -30,12 +32,14 @@ impl Waiting {
             read_words: Cell::new([0; WAITED_FOR]),
             found_busy: Cell::new(0),
             yields: Cell::new(0),
+            repeated: Cell::new(([0; WAITED_FOR], 0)),
         }
     }
 
     /// An execution begins.
     pub(crate) fn begin(&self) {
         self.yields.set(0);
+        self.repeated.set(([0; WAITED_FOR], 0));
     }
 
     /// A step was decided.

@@ -100,6 +100,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         learned: Exclusive::new(Growing::new(job.learned)),
         learns: job.learn,
         earlier_learning: Exclusive::new(job.earlier_learning),
+        observes: Cell::new(job.observes),
         stacks_touched: Cell::new(false),
         stacks_seen: Cell::new(false),
         raced: Exclusive::new(BTreeSet::new()),

@@ -50,6 +50,9 @@ pub(crate) fn prepare() {
     let known = !root.learned.borrow().known().is_empty()
         || root.points == Granularity::All
         || !root.predicates.is_empty();
+    if root.observes.get() {
+        return observe();
+    }
     if !(compiled::is_present() || root.learns || known) {
         return;
     }
@@ -90,6 +93,24 @@ pub(crate) fn prepare() {
             root.strategy_replaced();
         }
     }
+}
+
+/// Prepares an execution that observes all accesses. The points of an earlier learning phase are
+/// adopted, if they are places in the same libraries.
+fn observe() {
+    let root = root();
+    let earlier = root.earlier_learning.take();
+    if let Some(earlier) = earlier.filter(|one| one.libraries == monitoring::libraries()) {
+        root.observes.set(false);
+        root.learned.borrow().take_over(earlier.learned.clone());
+        root.stacks_touched.set(earlier.stacks);
+        outbox::learned(earlier, true);
+    } else if !compiled::is_present() && binary::code_len() >= MUCH_CODE {
+        // To decode much code takes longer than most executions.
+        root.observes.set(false);
+        return note_gap(InstrumentationGap::Large);
+    }
+    monitoring::prepare(root.points);
 }
 
 /// Begins the learning phase.
@@ -260,6 +281,7 @@ impl Root {
         }
         let result = LearningResult {
             first: learning.first,
+            libraries: monitoring::libraries(),
             learned: self.learned.borrow().known().clone(),
             stacks: self.stacks_touched.get(),
             executions: learning.rounds,

@@ -208,8 +208,11 @@ fn died(number: u64, status: i32, unresponsive: bool) {
 /// Runs one execution and settles it; true if it was the last.
 fn one() -> bool {
     let number = root().next.get();
+    // Those from before main are those of any program.
+    pass::take_traces();
     let (end, registers) = execute();
     if root().park {
+        header().leaves_traces.store(u32::from(pass::has_left_traces()), Relaxed);
         task_table::describe_tasks(registers);
     }
     memory_loop::compare_repeated(&end);

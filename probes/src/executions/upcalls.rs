@@ -61,6 +61,10 @@ impl Upcalls for Runtime {
         pass::leave_trace();
     }
 
+    fn has_left_state(&self) -> bool {
+        pass::has_left_traces()
+    }
+
     fn task_alerted(&self, operation: Operation, object: u64, site: u64, gate: Gate) {
         alerts::handle(operation, object, site, gate);
     }

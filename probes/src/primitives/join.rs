@@ -100,10 +100,10 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, wait: JoinWait, site: u
             }
         }
         JoinWait::None => {
-            let ended = access::are_on() && find_ended(task, site);
+            let ended = access::take_part() && find_ended(task, site);
             let gate = if ended { Gate::Ended(u64::from(number)) } else { Gate::Open };
             point(Operation::Join, object, site, gate);
-            if !ended && (access::are_on() || !has_ended()) {
+            if !ended && (access::take_part() || !has_ended()) {
                 record::value(libc::EBUSY as u64);
                 return libc::EBUSY;
             }
@@ -115,7 +115,7 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, wait: JoinWait, site: u
                 return libc::EINVAL;
             }
             task.joiner.set(me + 1);
-            let gate = if access::are_on() {
+            let gate = if access::take_part() {
                 if !wait_for_end(task, (clock, deadline), site) {
                     task.joiner.set(0);
                     cancel::act_if_due();
@@ -175,7 +175,7 @@ fn wait_for_end(task: &Task, (clock, deadline): (c_int, u64), site: u64) -> bool
 /// the end of a detached thread.
 pub(crate) fn clear_tid(site: u64) {
     let task = world().task();
-    if !access::are_on() || task.detached.get() {
+    if !access::take_part() || task.detached.get() {
         return;
     }
     let block = task.block.get();

@@ -6,8 +6,13 @@
 use crate::detect::access::{self, Access, POINTS, me, suspect};
 use crate::detect::waiting::{PATIENCE, WAITED_FOR, Waiting, is_on_own_stack};
 use crate::schedule::scheduler::{enabled, point};
+use crate::state::end::End;
+use crate::state::outcome;
 use crate::state::task::Gate;
+use crate::state::upcalls;
 use crate::state::world::world;
+use crate::sys::channel::header;
+use std::sync::atomic::Ordering::Relaxed;
 use traces::Operation;
 
 /// How many accesses of a suspected task are inspected.
@@ -15,6 +20,8 @@ const LOOKED_AT: u32 = 256;
 /// After this many inspections that found a task busy, without a step, it yields nevertheless: it
 /// may count its iterations in memory that no other task uses.
 const BUSY_FOR: u32 = 64;
+/// How many inspections in a row find the same words where an execution that only observes ends.
+const REPETITIONS: u32 = 16;
 /// How many times per execution a busy task yields for that reason.
 const MOST_YIELDS: u32 = 8;
 
@@ -36,7 +43,7 @@ fn must_yield(waiting: &Waiting) -> bool {
 /// The process ends. A task that is still in such a loop waits for what no task does: a search that observes
 /// only known conflicts must see the access as well, or the loop would keep all other tasks from running.
 pub(crate) fn process_ends() {
-    if !POINTS.probed.get() || !access::are_on() {
+    if !POINTS.probed.get() || !access::take_part() {
         return;
     }
     let world = world();
@@ -46,6 +53,28 @@ pub(crate) fn process_ends() {
             access::expect_point(word, site);
         }
     }
+}
+
+/// A task is in such a loop in an execution that only observes, whose replays do not see the loop. If it
+/// reads the same words for long, the execution says nothing and ends, unless it has an effect that a second
+/// one would find.
+fn look_away(waiting: &Waiting) {
+    // Once probes were removed, a task that computes may seem to wait.
+    let sees_all = header().instrumentation.probes_removed.load(Relaxed) == 0;
+    let words = waiting.read_words.get();
+    let (before, count) = waiting.repeated.get();
+    let count = if before == words { count + 1 } else { 0 };
+    waiting.repeated.set((words, count));
+    let waits = sees_all && !waiting.busy.get();
+    if waits && count == REPETITIONS && !upcalls::get().has_left_state() {
+        header().needs_points.store(1, Relaxed);
+        outcome::end_here(End::Cut);
+    }
+    let inspects_again = waits && count < REPETITIONS;
+    suspect(inspects_again);
+    waiting.busy.set(false);
+    waiting.read_words.set([0; WAITED_FOR]);
+    POINTS.budget.set(if inspects_again { LOOKED_AT } else { PATIENCE });
 }
 
 /// An access that is no step. `counts`: whether it counts for the detection of waiting.
@@ -79,6 +108,9 @@ fn watch_for_waiting(access: &Access) {
         if waiting.busy.get() {
             // Its state may differ from the last time.
             crate::schedule::stall::makes_progress();
+        }
+        if access::are_only_observed() {
+            return look_away(waiting);
         }
         let task = world().task();
         task.loop_access.set((access.site, access.address & !7));

@@ -79,7 +79,7 @@ pub(crate) fn begin() {
     STEP.before.set(None);
     STEP.looked_outside.set(false);
     let root = root();
-    let (blind, known) = (!access::are_on(), learned_points::has_lock_polls());
+    let (blind, known) = (!access::take_part(), learned_points::has_lock_polls());
     root.stalls.borrow().begin(blind, known);
     // All accesses are monitored in these executions.
     let finds = !blind && !known && (root.is_learning() || root.is_checking());
@@ -480,7 +480,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
 
 /// Whether the task, which is about to join another one, found before that it has not ended.
 pub(crate) fn joins_in_vain(task: &Task) -> bool {
-    access::are_on() && task.gate() == Gate::Open
+    access::take_part() && task.gate() == Gate::Open
 }
 
 /// Whether the task, which is about to join another one, would find that it has not ended.

@@ -282,6 +282,8 @@ pub(crate) struct Root {
     pub(crate) learns: bool,
     /// The result of an earlier learning phase, to be adopted if the first round confirms it.
     pub(crate) earlier_learning: Exclusive<Option<LearningResult>>,
+    /// Whether executions observe all accesses, outside of a learning phase.
+    pub(crate) observes: Cell<bool>,
     /// Whether a task touched another task's stack.
     pub(crate) stacks_touched: Cell<bool>,
     /// Like `stacks_touched`, but before the current round of learning.

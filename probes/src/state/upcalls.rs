@@ -29,6 +29,8 @@ pub(crate) trait Upcalls {
     fn met_in_parts(&self, site: u64);
     /// The execution changed state that a memory reset does not restore, by no system call.
     fn state_left(&self);
+    /// Whether the execution changed such state, by a system call or otherwise.
+    fn has_left_state(&self) -> bool;
     /// The running task was chosen for something else than its operation ([`Task::alerts`]). After
     /// that it returns to its point, unless a handler ends its wait.
     ///
@@ -74,6 +76,9 @@ impl Upcalls for Unregistered {
     }
     fn met_in_parts(&self, _: u64) {}
     fn state_left(&self) {}
+    fn has_left_state(&self) -> bool {
+        false
+    }
     fn task_alerted(&self, _: Operation, _: u64, _: u64, _: Gate) {}
     fn start_point_reached(&self) {}
     fn yields(&self) -> bool {

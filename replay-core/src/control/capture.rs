@@ -20,8 +20,8 @@ use traces::wire::{
     RECORD_ENABLED, Record, TaskInfo, task_state,
 };
 use traces::{
-    EnabledChange, Execution, FailureKind, Frame, ObjectKind, Operation, Site, Step, TaskId,
-    TaskRecord, Trace,
+    EnabledChange, Execution, Failure, FailureKind, Frame, ObjectKind, Operation, Site, Step,
+    TaskId, TaskRecord, Trace,
 };
 
 /// The error that main or a test of a Rust program returned: Rust's library prints it in a separate line
@@ -42,21 +42,36 @@ fn returned_error(output: &[u8]) -> Option<String> {
 /// The most characters of a returned error in a message.
 const LONGEST_ERROR: usize = 200;
 
+/// The end of an output of which the rest is not stored.
+pub(crate) const TRUNCATED: &[u8] = b"\n[output truncated]\n";
+
 /// Frames of the runtime's library are hidden from the user.
 const RUNTIME: &str = "/heddle-runtime-";
 
-/// Builds the trace of the execution from the parked process `pid` and its channel.
+/// What a trace of an execution shows.
+pub(crate) struct Shown<'a> {
+    /// How it failed.
+    pub(crate) found: Option<&'a FoundFailure>,
+    /// What was found besides, and is no failure.
+    pub(crate) findings: &'a [FoundFailure],
+    /// Whether to name objects and places although the execution did not fail.
+    pub(crate) names: bool,
+}
+
+/// Builds the trace of the execution from the parked process `pid` and its channel. Returns the other
+/// findings beside it.
 pub(crate) fn capture(
     target: &Target,
     channel: &Channel,
     pid: i32,
-    found: Option<&FoundFailure>,
+    shown: &Shown,
     options: Options,
-    names: bool,
-) -> Result<Trace, Error> {
-    let symbols = match names || found.is_some() {
-        true => Symbols::of_process(pid)?,
-        false => Symbols::without_names(pid)?,
+) -> Result<(Trace, Vec<Failure>), Error> {
+    let found = shown.found;
+    let symbols = match (found, shown.names) {
+        (Some(_), _) => Symbols::of_process(pid)?,
+        (None, true) => Symbols::of_process(pid)?.without_details_of_libraries(),
+        (None, false) => Symbols::without_names(pid)?,
     };
     let memory = ProcessMemory::open(pid).map_err(Error::system("cannot read the program"))?;
     let tasks = channel.tasks();
@@ -76,6 +91,7 @@ pub(crate) fn capture(
     if failure.is_none() {
         reader.name_ends(&[]);
     }
+    let findings = shown.findings.iter().map(|one| reader.failure(one, &tasks, &memory)).collect();
     reader.name_threads(failure.as_ref());
     reader.move_starts_to_creation();
     let mut execution = reader.execution;
@@ -83,7 +99,7 @@ pub(crate) fn capture(
     let (output, cut) = channel.output();
     let mut output = output;
     if cut {
-        output.extend_from_slice(b"\n[output truncated]\n");
+        output.extend_from_slice(TRUNCATED);
     }
     if let Some(failure) = failure.as_mut().filter(|failure| failure.kind == FailureKind::Exit)
         && let Some(error) = returned_error(&output)
@@ -91,7 +107,7 @@ pub(crate) fn capture(
         failure.message.push_str(": ");
         failure.message.push_str(&error);
     }
-    Ok(Trace { header, execution, failure, output })
+    Ok((Trace { header, execution, failure, output }, findings))
 }
 
 /// The header of a trace of this target.

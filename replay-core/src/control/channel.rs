@@ -20,7 +20,10 @@ const PAGE: u64 = 4096;
 const HEAP: u64 = 1 << 30;
 /// Address space for the pieces of work that controller and worker exchange.
 const PARCEL: u64 = 1 << 28;
-const OUTPUT: u64 = 1 << 20;
+/// The most bytes of output that a trace stores.
+pub(crate) const OUTPUT: u64 = 1 << 20;
+/// The most that a command prints which prints all of it. Most of the memory stays unused.
+const WHOLE_OUTPUT: u64 = 1 << 30;
 const TASKS: u64 = 4096;
 const OBJECTS: u64 = 1 << 16;
 
@@ -126,7 +129,7 @@ impl Channel {
             region(bytes.len() as u64),
             region(records),
             region((32 * steps).max(4 << 20).next_multiple_of(PAGE)),
-            region(OUTPUT),
+            region(if job.whole_output { WHOLE_OUTPUT } else { OUTPUT }),
             region(TASKS * size_of::<TaskInfo>() as u64),
             region(OBJECTS * size_of::<ObjectInfo>() as u64),
             region(HEAP),

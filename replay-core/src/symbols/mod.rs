@@ -62,6 +62,8 @@ pub struct Symbols {
     images: Vec<Option<Arc<Image>>>,
     frames: Mutex<HashMap<(Site, bool), Vec<Frame>>>,
     rows: Mutex<HashMap<Site, Option<Arc<cfi::Row>>>>,
+    /// Whether the system's libraries have names only: their debug information is not read.
+    is_brief: bool,
 }
 
 impl Symbols {
@@ -83,6 +85,13 @@ impl Symbols {
         let mut symbols = Symbols::of_process(pid)?;
         symbols.images.fill(None);
         Ok(symbols)
+    }
+
+    /// The same without the debug information of the system's libraries. No frame in them is the user's, and
+    /// to read that of the C library takes longer than many executions.
+    #[must_use]
+    pub(crate) fn without_details_of_libraries(self) -> Symbols {
+        Symbols { is_brief: true, ..self }
     }
 
     /// The symbols for the modules of a trace. If a file has changed (its build id differs), it
@@ -180,7 +189,10 @@ impl Symbols {
         let Some(image) = self.image(site) else { return vec![unknown] };
         let address = if exact { site.offset } else { site.offset.saturating_sub(1) };
         let symbol = || image.table().function(address).map(|symbol| names::function(symbol.name));
-        let lines = image.lines(address);
+        let lines = match self.has_debug_information(site) {
+            true => image.lines(address),
+            false => Vec::new(),
+        };
         let last = lines.len().saturating_sub(1);
         let mut frames = Vec::with_capacity(lines.len().max(1));
         for (index, line) in lines.into_iter().enumerate() {
@@ -211,10 +223,21 @@ impl Symbols {
         let image = self.image(site)?;
         let symbol = image.table().variable(site.offset)?;
         let (name, offset) = (names::variable(symbol.name), site.offset - symbol.address);
-        Some(match image.part(symbol.address, offset) {
+        let part = match self.has_debug_information(site) {
+            true => image.part(symbol.address, offset),
+            false => None,
+        };
+        Some(match part {
             Some(part) => name + &part,
             None => names::with_offset(name, offset),
         })
+    }
+
+    /// Whether the debug information of the module around a site is read.
+    fn has_debug_information(&self, site: Site) -> bool {
+        let module = self.map.modules().get(usize::from(site.module));
+        !self.is_brief
+            || module.is_some_and(|loaded| !names::is_system_library(&loaded.module.path))
     }
 
     /// The frames of a task's stack, for [`Symbols::local`].
@@ -302,7 +325,7 @@ impl Symbols {
         let words = memory::Words::new(memory);
         self.images.iter().enumerate().find_map(|(module, image)| {
             let path = &self.map.modules().get(module)?.module.path;
-            let is_own = !path.starts_with("/lib") && !path.starts_with("/usr/lib");
+            let is_own = !names::is_system_library(path);
             let moved = |offset| self.map.address(Site { module: module as u16, offset });
             image.as_ref().filter(|_| is_own)?.locate_static(expression, &moved, &words)
         })

@@ -85,10 +85,15 @@ pub fn is_library_frame(frame: &traces::Frame) -> bool {
 /// Whether a frame is in user code, judged by module path and source path.
 #[must_use]
 pub fn is_user_frame(frame: &traces::Frame) -> bool {
-    let library = frame.module.starts_with("/lib") || frame.module.starts_with("/usr/lib");
+    let library = is_system_library(&frame.module);
     // Rust's compiler makes `__rust_try`, which has no source.
     let generated = frame.function.starts_with("__rust_");
     !frame.function.is_empty() && !library && !generated && !is_library_frame(frame)
+}
+
+/// Whether a module, by its path, is one of the system's libraries.
+pub(super) fn is_system_library(path: &str) -> bool {
+    path.starts_with("/lib") || path.starts_with("/usr/lib")
 }
 
 /// A name with an offset, as in `queue+0x18`.

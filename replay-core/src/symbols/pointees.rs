@@ -2,6 +2,7 @@
 //! `accounts[1].balance`, `head->next->value`.
 
 use super::memory::Words;
+use super::names::is_system_library;
 use super::pointer_types::{MOST, Type};
 use super::variables::Storage;
 use super::{Image, LiveFrame, Memory, Symbols};
@@ -78,8 +79,7 @@ impl Symbols {
             }
         };
         for (number, loaded) in self.map.modules().iter().enumerate() {
-            let library = loaded.module.path.starts_with("/lib")
-                || loaded.module.path.starts_with("/usr/lib");
+            let library = is_system_library(&loaded.module.path);
             let Some(image) = self.images[number].as_ref().filter(|_| !library) else { continue };
             for (offset, inner, unit) in image.static_pointers().iter() {
                 let site = traces::Site { module: number as u16, offset: *offset };

@@ -163,6 +163,8 @@ pub struct Job {
     pub all_steps: u64,
     /// Record enabled sets, and describe objects.
     pub full: bool,
+    /// Keep the program's output beyond what a trace stores.
+    pub whole_output: bool,
     /// In a full recording: where each thread keeps the number of the asynchronous task that it executes, as the
     /// distance from its thread pointer; none if the program has no such word.
     pub async_word: Option<i64>,
@@ -189,8 +191,11 @@ pub struct Job {
     /// Whether further points are learned, before and during the search.
     pub learn: bool,
     /// The result of an earlier learning phase, if there is one; used if the program's first
-    /// execution is the same.
+    /// execution is the same, or, where executions only observe, if its libraries are.
     pub earlier_learning: Option<LearningResult>,
+    /// Whether executions observe all accesses although none of them is a scheduling point. There is
+    /// no learning phase then.
+    pub observes: bool,
     /// The two sites of the only race that counts as a failure, if races count and not all of them
     /// do.
     pub race: Option<(ModuleAddress, ModuleAddress)>,

@@ -123,6 +123,12 @@ pub struct RunArgs {
     /// How long a thread may run without a scheduling point, for the first run of a suite's test
     #[arg(long, hide = true, value_parser = crate::cli::values::duration, value_name = "TIME")]
     pub spin_after: Option<std::time::Duration>,
+    /// Run the learning phase first, so that conflicting memory accesses are steps
+    ///
+    /// Without it the program runs once. Its steps are calls, and also accesses if an earlier search has learned
+    /// which of them conflict.
+    #[arg(long)]
+    pub learn: bool,
     /// The program and its arguments after `--`
     #[arg(last = true, required = true, num_args = 1.., value_name = "PROGRAM")]
     pub command: Vec<OsString>,

@@ -73,7 +73,8 @@ impl Limit {
     /// hundred times as long as the access.
     const USUAL: Limit = Limit { hits: 1 << 22, further: 1 << 20, frequent: 1_000 };
     /// For a program whose learning phase had an execution beyond the usual limit: since not all
-    /// accesses are observed anyway, more executions are worth more than more accesses in each.
+    /// accesses are observed anyway, more executions are worth more than more accesses in each. Also for
+    /// one execution outside of a search.
     const SAMPLED: Limit = Limit { hits: 1 << 16, further: 1 << 14, frequent: 64 };
 }
 
@@ -207,7 +208,9 @@ impl Probe {
 /// observe the same.
 pub(super) fn remove_frequent(hits: u64) {
     end_beginning(hits);
-    let limit = if learned_points::is_sampled() { Limit::SAMPLED } else { Limit::USUAL };
+    // A single execution that only observes is to take not much longer than one that does not.
+    let samples = learned_points::is_sampled() || root().observes.get();
+    let limit = if samples { Limit::SAMPLED } else { Limit::USUAL };
     // With `--points all` every access is a step.
     let must_observe_all = POINTS.all.get() || learned_points::has_lock_polls();
     if hits < limit.hits || !hits.is_multiple_of(limit.further) || must_observe_all {

@@ -1,6 +1,7 @@
 //! Runs single executions and records them; builds the jobs for the runtime.
 
-use crate::control::capture;
+use crate::control::capture::{self, Shown};
+use crate::control::channel;
 use crate::control::ending::{ATTEMPTS, Ending};
 use crate::control::worker::{Event, Worker};
 use crate::symbols::{Image, async_tasks};
@@ -8,10 +9,10 @@ use crate::{Error, SearchOptions, Target};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use traces::points::PreemptionScope;
+use traces::points::{Learned, PreemptionScope};
 use traces::trace::Options;
 use traces::wire::{FoundFailure, Job, Plan, Reset, RuntimeMessage};
-use traces::{Choice, Trace};
+use traces::{Choice, Failure, Trace};
 
 /// Runs the strategy's first execution and records it.
 pub(crate) fn first_of(
@@ -19,8 +20,12 @@ pub(crate) fn first_of(
     options: &SearchOptions,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, Error> {
-    let job = Job { plan: plan(options), prefix: options.prefix.clone(), ..single_job(options) };
-    run_single(target, job, options, interrupt)
+    run_single(target, first_job(options), options, interrupt)
+}
+
+/// The job of the strategy's first execution.
+pub(super) fn first_job(options: &SearchOptions) -> Job {
+    Job { plan: plan(options), prefix: options.prefix.clone(), ..single_job(options) }
 }
 
 /// The strategy, as the runtime takes it.
@@ -82,6 +87,7 @@ pub(crate) fn single_job(options: &SearchOptions) -> Job {
         beginning: 0,
         all_steps: u64::MAX,
         full: true,
+        whole_output: false,
         async_word: None,
         park: true,
         shared: false,
@@ -95,6 +101,7 @@ pub(crate) fn single_job(options: &SearchOptions) -> Job {
         learned: options.learned.clone(),
         learn: false,
         earlier_learning: None,
+        observes: false,
         race: options.race,
         memory: options.max_memory,
         spurious: options.spurious,
@@ -142,6 +149,30 @@ fn reset(options: &SearchOptions) -> Reset {
     }
 }
 
+/// What one execution shows besides its trace.
+#[derive(Debug, Clone, Default)]
+pub struct Observed {
+    /// The findings that are no failures: races, and locks that threads held when they ended.
+    pub findings: Vec<Failure>,
+    /// The program's output, if it is longer than a trace stores.
+    pub output: Option<Vec<u8>>,
+    /// The instructions that were found to conflict, and are no scheduling points of the execution.
+    pub conflicting: u64,
+    /// The reasons why some accesses were not observed: the bits of
+    /// [`traces::points::InstrumentationGap`].
+    pub unseen: u64,
+    /// Whether the execution ended where a task waits in a loop, which is seen at learned points.
+    pub waits: bool,
+    /// Whether a task was interrupted because it ran for long without a scheduling point.
+    pub interrupted: bool,
+    /// Whether the execution ended at the limit on steps.
+    pub cut: bool,
+    /// Whether the execution had the points of an earlier learning phase.
+    pub has_points: bool,
+    /// Whether the execution changed anything outside of its memory that may be seen later.
+    pub leaves_traces: bool,
+}
+
 /// The outcome of one execution.
 pub(crate) enum Outcome {
     /// The execution ended and was recorded.
@@ -171,17 +202,30 @@ pub(crate) fn run_single(
     options: &SearchOptions,
     interrupt: &AtomicBool,
 ) -> Result<Outcome, Error> {
+    run_observed(target, job, options, interrupt).map(|(once, _)| once)
+}
+
+/// Runs a job of one execution, and returns what it shows besides its trace, too.
+pub(super) fn run_observed(
+    target: &Target,
+    job: Job,
+    options: &SearchOptions,
+    interrupt: &AtomicBool,
+) -> Result<(Outcome, Observed), Error> {
     let image = if job.full && options.names { Image::open(&target.program) } else { None };
     let async_word = image.and_then(|image| async_tasks::word(&image));
     let job = Job { async_word, ..job };
-    match undisturbed(target, &job, options, interrupt)? {
-        Ok(once) => Ok(once),
+    let mut observed = Observed::default();
+    let once = match undisturbed(target, &job, options, interrupt, &mut observed)? {
+        Ok(once) => once,
         // The history of a heap block is recorded only if the block is known, so run once more.
         Err(block) => {
             let job = Job { watch: Some(block), ..job };
-            Ok(undisturbed(target, &job, options, interrupt)?.unwrap_or(Outcome::Interrupted))
+            let again = undisturbed(target, &job, options, interrupt, &mut observed)?;
+            again.unwrap_or(Outcome::Interrupted)
         }
-    }
+    };
+    Ok((once, observed))
 }
 
 /// Runs a job of one execution until nothing outside of the program ends it, a few times at most.
@@ -190,13 +234,14 @@ fn undisturbed(
     job: &Job,
     options: &SearchOptions,
     interrupt: &AtomicBool,
+    observed: &mut Observed,
 ) -> Result<Result<Outcome, u64>, Error> {
-    let mut last = attempt(target, job.clone(), options, interrupt)?;
+    let mut last = attempt(target, job.clone(), options, interrupt, observed)?;
     for _ in 1..ATTEMPTS {
         if !matches!(last, Ok(Outcome::Died { from_outside: true, .. })) {
             break;
         }
-        last = attempt(target, job.clone(), options, interrupt)?;
+        last = attempt(target, job.clone(), options, interrupt, observed)?;
     }
     Ok(last)
 }
@@ -208,20 +253,31 @@ fn attempt(
     job: Job,
     options: &SearchOptions,
     interrupt: &AtomicBool,
+    observed: &mut Observed,
 ) -> Result<Result<Outcome, u64>, Error> {
     let mut found: Option<FoundFailure> = None;
+    let mut findings = Vec::new();
+    let mut adopted: Option<Learned> = None;
     let mut diverged = None;
+    *observed = Observed::default();
     let (watched, again) = (job.watch, job.clone());
     let mut worker = Worker::start(target, job, options.spin_after)?;
     loop {
         match worker.wait(interrupt)? {
-            Event::RuntimeMessage(RuntimeMessage::Found(news)) => found = Some(news),
+            Event::RuntimeMessage(RuntimeMessage::Found(news)) => {
+                match options.is_warning(news.kind) {
+                    true => findings.push(news),
+                    false => found = Some(news),
+                }
+            }
+            Event::RuntimeMessage(RuntimeMessage::Learned { result, .. }) => {
+                adopted = Some(result.learned);
+            }
             Event::RuntimeMessage(RuntimeMessage::Diverged { step, what, .. }) => {
                 diverged = Some((step, what))
             }
             // After an interrupt, wait only until the worker stops.
-            Event::RuntimeMessage(RuntimeMessage::Learned { .. } | RuntimeMessage::Recorded(_))
-            | Event::Tick => {}
+            Event::RuntimeMessage(RuntimeMessage::Recorded(_)) | Event::Tick => {}
             Event::Idle if interrupt.load(Relaxed) => return Ok(Ok(Outcome::Interrupted)),
             Event::Idle => {}
             Event::Parked => {
@@ -236,26 +292,47 @@ fn attempt(
                     let how = "its process could not be found".into();
                     return Ok(Ok(Outcome::Died { how, from_outside: true }));
                 };
-                let names = options.names;
+                let (names, suppressions) = (options.names, &options.suppressions);
                 let mut options = trace_options(target, options, Reset::Exec);
                 let channel = worker.channel();
                 // The limit that this execution had.
                 let limit = channel.header().step_limit.load(Relaxed);
                 options.max_steps = options.max_steps.max(limit);
-                let found = found.as_ref();
-                let trace = match capture::capture(target, channel, pid, found, options, names) {
-                    Ok(trace) => trace,
+                observed.has_points = adopted.is_some();
+                if let Some(adopted) = adopted.take() {
+                    options.learned = adopted;
+                }
+                observed.unseen = channel.header().instrumentation.unseen.load(Relaxed);
+                observed.conflicting = channel.header().instrumentation.fresh.load(Relaxed);
+                let header = channel.header();
+                observed.waits = header.needs_points.load(Relaxed) != 0;
+                observed.interrupted = header.interrupted.load(Relaxed) != 0;
+                observed.cut = header.cut.load(Relaxed) > header.outside.load(Relaxed);
+                observed.leaves_traces = header.leaves_traces.load(Relaxed) != 0;
+                let shown = Shown { found: found.as_ref(), findings: &findings, names };
+                let mut trace = match capture::capture(target, channel, pid, &shown, options) {
+                    Ok((trace, findings)) => {
+                        observed.findings = findings;
+                        let is_wanted = |one: &Failure| suppressions.rule_for(one).is_none();
+                        observed.findings.retain(is_wanted);
+                        trace
+                    }
                     // The process may be killed from outside during the capture.
                     Err(error) => {
                         let how = error.to_string();
                         return Ok(Ok(Outcome::Died { how, from_outside: true }));
                     }
                 };
+                if trace.output.len() > channel::OUTPUT as usize + capture::TRUNCATED.len() {
+                    let stored = [&trace.output[..channel::OUTPUT as usize], capture::TRUNCATED];
+                    let stored = stored.concat();
+                    observed.output = Some(std::mem::replace(&mut trace.output, stored));
+                }
                 worker.channel().resume();
                 return Ok(Ok(Outcome::Recorded(Box::new(trace))));
             }
             // No execution is held twice.
-            Event::Held => return attempt(target, again, options, interrupt),
+            Event::Held => return attempt(target, again, options, interrupt, observed),
             Event::Done => return Ok(Ok(Outcome::Interrupted)),
             Event::Died(_) if worker.is_stopping() => return Ok(Ok(Outcome::Interrupted)),
             Event::Died(Ending { how, from_outside, .. }) => {

@@ -46,7 +46,7 @@ impl Search<'_> {
             }
             return Ok(0);
         }
-        if self.is_warning(found.kind) {
+        if self.options.is_warning(found.kind) {
             let found_at = self.found_at(place);
             self.record_warning(Unrecorded { place, found_at, found });
             return Ok(0);
@@ -99,12 +99,6 @@ impl Search<'_> {
         pool.drop_from(at + 1).len()
     }
 
-    /// Whether failures of this kind are reported as warnings, not as failures.
-    fn is_warning(&self, kind: FailureKind) -> bool {
-        let beside = matches!(kind, FailureKind::Race | FailureKind::LockLeftHeld);
-        beside && !self.options.fail_on.contains(&kind)
-    }
-
     /// The number of this execution within the whole search.
     fn found_at(&self, place: SearchPosition) -> u64 {
         self.before_round() + self.saved.round.before(place.piece as usize) + place.number
@@ -141,7 +135,7 @@ impl Search<'_> {
                 self.conflict(&unrecorded.found);
                 continue;
             }
-            match self.is_warning(unrecorded.found.kind) {
+            match self.options.is_warning(unrecorded.found.kind) {
                 true => self.record_warning(unrecorded),
                 false => self.record(unrecorded),
             }
@@ -161,7 +155,7 @@ impl Search<'_> {
             let Some(failure) = self.trace_without_execution(&found, &why).failure else {
                 continue;
             };
-            if self.is_warning(found.kind) || self.is_suppressed(&failure) {
+            if self.options.is_warning(found.kind) || self.is_suppressed(&failure) {
                 continue;
             }
             let known = &mut self.saved.bugs;
