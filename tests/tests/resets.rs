@@ -1,6 +1,6 @@
 //! The same seed gives the same executions, in every run and with every kind of reset.
 
-use tests::debugging::store_points;
+use tests::debugging::{compiled_text, store_points};
 use tests::heddle::Home;
 use tests::hostile::build;
 use tests::oracle::suite;
@@ -52,6 +52,54 @@ fn check_some(name: &str, strategies: &[&str], most: &str) {
             }
         }
     }
+}
+
+/// Regression test: in a copy of the process, in which an execution runs with `--reset fork` or to compare it
+/// with memory reset, the id of main's thread was that of the copied process, which `getppid` returned as well.
+/// So a program that asks whether its thread is main took another way.
+#[test]
+fn the_ids_of_process_threads_and_parent_agree_on_every_reset() {
+    const TEXT: &str = "
+#define _GNU_SOURCE
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static pid_t thread_id;
+static int is_main(void) { return gettid() == getpid(); }
+static int is_there(pid_t id) { return syscall(SYS_tgkill, getpid(), id, 0) == 0; }
+static void *work(void *arg) {
+    cpu_set_t set;
+    thread_id = gettid();
+    assert(!is_main() && is_there(thread_id) && is_there(getpid()));
+    assert(syscall(SYS_gettid) == thread_id);
+    assert(sched_getaffinity(thread_id, sizeof set, &set) == 0);
+    return arg;
+}
+int main(void) {
+    pthread_t thread;
+    pid_t parent = getppid();
+    assert(is_main() && is_there(gettid()) && parent != getpid() && !is_there(parent));
+    assert(pthread_create(&thread, 0, work, 0) == 0 && pthread_join(thread, 0) == 0);
+    assert(is_main() && thread_id != getpid() && thread_id != parent && getppid() == parent);
+    return 0;
+}
+";
+    let home = Home::new();
+    let path = compiled_text(&home, "ids", TEXT, &[]);
+    for reset in ["memory", "fork", "exec"] {
+        let limits = ["--strategy", "random", "--max-executions", "20", "--reset", reset];
+        let report = home.explore(&limits, &[&path]);
+        assert!(report.bugs.is_empty() && report.unconfirmed.is_empty(), "{reset}: {report:?}");
+        assert!(report.reset == reset && report.executions >= 20, "{report:?}");
+    }
+    let run = home.heddle(["run", "--", &path]);
+    let trace = run.stderr.lines().find_map(|line| line.strip_prefix("trace "));
+    let replayed = home.heddle(["replay", "--times", "3", trace.expect("a trace")]);
+    assert!(replayed.status == 0 && replayed.stdout.contains("3 of 3 runs"), "{replayed:?}");
 }
 
 #[test]

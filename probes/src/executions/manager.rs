@@ -37,6 +37,7 @@ use crate::steps::objects;
 use crate::steps::record;
 use crate::sys::channel::{self, header};
 use crate::sys::dispatch;
+use crate::sys::parent;
 use crate::sys::raw;
 use search::{AnyStrategy, Divergence, Outcome, Reduction, Strategy};
 use std::sync::atomic::AtomicU64;
@@ -63,6 +64,7 @@ use crate::state::root::root;
 pub(crate) fn begin() {
     let world = world();
     let stack = raw::map(0, MANAGER_STACK, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_NORESERVE);
+    parent::begin();
     let ready = job::find_root().and_then(|()| {
         arena::begin(root().memory);
         if root().full {
@@ -140,7 +142,7 @@ pub(crate) fn fork_loop() -> ! {
         let before = ended();
         let number = root().next.get();
         // SAFETY: `getpid` takes no arguments and touches no memory.
-        let parent = unsafe { raw::call!(libc::SYS_getpid) };
+        let copied = unsafe { raw::call!(libc::SYS_getpid) };
         // SAFETY: a `clone` without flags copies the process like `fork`, and the child continues
         // here. glibc's `fork` is not used because it would reclaim the fibers' stacks.
         let child = unsafe { raw::call!(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
@@ -148,7 +150,7 @@ pub(crate) fn fork_loop() -> ! {
             channel::fail(&cannot_fork(child));
         }
         if child == 0 {
-            raw::die_with_parent(parent);
+            parent::is_copy_of(copied);
             let over = one();
             if over {
                 channel::set_state(state::DONE);

@@ -31,6 +31,7 @@ use crate::state::stacks;
 use crate::state::world::{Saved, world};
 use crate::steps::record;
 use crate::sys::channel::{self, header};
+use crate::sys::parent;
 use crate::sys::raw;
 use crate::sys::signals;
 use std::sync::atomic::Ordering::Relaxed;
@@ -440,14 +441,14 @@ fn in_one_fork(prefix: Option<&CommonPrefix>, begin: Option<&Begin>) -> Compared
     let complete = header().complete.load(Relaxed);
     root().compared.set(Compared::default());
     // SAFETY: `getpid` takes no arguments and touches no memory.
-    let parent = unsafe { raw::call!(libc::SYS_getpid) };
+    let copied = unsafe { raw::call!(libc::SYS_getpid) };
     // SAFETY: a `clone` without flags copies the process; see `fork_loop`.
     let child = unsafe { raw::call!(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
     if child < 0 {
         channel::fail(&cannot_fork(child));
     }
     if child == 0 {
-        raw::die_with_parent(parent);
+        parent::is_copy_of(copied);
         set_up_process();
         root().strategy.borrow().suspend_cache_updates();
         if let Some(begin) = begin {

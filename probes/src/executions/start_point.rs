@@ -21,7 +21,7 @@ use crate::state::root::{Root, root};
 use crate::steps::{objects, record};
 use crate::sys::channel::{self, header};
 use crate::sys::dispatch;
-use crate::sys::{raw, stops};
+use crate::sys::{parent, raw, stops};
 use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use traces::wire::{Reset, state, was_ended_from_outside};
@@ -62,7 +62,7 @@ pub(crate) fn reached() {
             channel::fail(&cannot_fork(child));
         }
         if child == 0 {
-            raw::die_with_parent(own);
+            parent::is_copy_of(own);
             note_process();
             set_up_process();
             dispatch::block();

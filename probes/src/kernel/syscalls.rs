@@ -15,7 +15,7 @@ use crate::kernel::{
 use crate::memory::kernel_changes;
 use crate::primitives::attributes::{
     nice, number_meant, own_process, own_processor, processors, scheduling, set_attributes,
-    set_nice, set_processors, set_timer_slack, task_meant, tell_nice,
+    set_nice, set_processors, set_timer_slack, shown_tid, task_meant, tell_nice,
 };
 use crate::primitives::{cancel, futex, spare_threads, thread};
 use crate::schedule;
@@ -31,6 +31,7 @@ use crate::steps::record;
 use crate::sys::dispatch::PR_SET_SYSCALL_USER_DISPATCH;
 use crate::sys::errno::set_errno;
 use crate::sys::interpose::{LiveFrames, interpose, site};
+use crate::sys::parent;
 use crate::sys::real::real;
 use std::cell::Cell;
 use std::ffi::c_long;
@@ -210,8 +211,9 @@ fn answer_of(number: i64, args: [u64; 6], site: u64) -> i64 {
             random::fill_vector(args[1], args[2])
         }
         libc::SYS_exit_group => exit::now(args[0] as i32, site, LiveFrames::of_call()),
-        libc::SYS_gettid => i64::from(world().tid(world().current.get())),
-        libc::SYS_set_tid_address => i64::from(world().tid(world().current.get())),
+        libc::SYS_gettid => shown_tid(world().current.get()),
+        libc::SYS_getppid => parent::of_program(),
+        libc::SYS_set_tid_address => shown_tid(world().current.get()),
         libc::SYS_set_robust_list => 0,
         libc::SYS_rseq => error(libc::ENOSYS),
         libc::SYS_rt_sigprocmask => sigprocmask(args, site),
@@ -482,7 +484,6 @@ const CHANGE_USER: i32 = 33;
 
 /// A signal to a task, to the process or to its children; signals to other processes are not supported.
 fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
-    let world = world();
     let own = own_process();
     let (to, signal) = match number {
         libc::SYS_tgkill => (args[1] as i32, args[2] as i32),
@@ -506,7 +507,7 @@ fn kill(number: i64, args: [u64; 6], site: u64) -> i64 {
         return -i64::from(libc::ESRCH);
     }
     let of_others = number == libc::SYS_tgkill && i64::from(args[0] as i32) != own;
-    match world.by_tid(to).filter(|_| !of_others) {
+    match number_meant(to as u64).filter(|_| !of_others) {
         Some(task) => signal_delivery::send_to_task(task, signal, Information::BY_TASK, site),
         None => -i64::from(libc::ESRCH),
     }

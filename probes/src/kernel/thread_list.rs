@@ -3,7 +3,7 @@
 use crate::kernel::descriptor_kind::target_of;
 use crate::kernel::pass::pass;
 use crate::kernel::task_files;
-use crate::primitives::attributes::{number_meant, own_process};
+use crate::primitives::attributes::{number_meant, own_process, shown_tid};
 use crate::state::task::Lifecycle;
 use crate::state::world::world;
 use crate::sys::raw;
@@ -126,7 +126,7 @@ pub(crate) fn list(args: [u64; 6]) -> i64 {
     let threads = world
         .alive()
         .filter(|&number| world.tasks[usize::from(number)].is_thread())
-        .map(|number| world.tid(number).to_string());
+        .map(|number| shown_tid(number).to_string());
     let names = [".".to_owned(), "..".to_owned()].into_iter().chain(threads);
     let mut entries = Vec::new();
     for (index, name) in names.enumerate() {

@@ -9,6 +9,7 @@ mod idle;
 
 use crate::kernel::signal_calls;
 use crate::kernel::signal_delivery;
+use crate::primitives::attributes::number_meant;
 use crate::primitives::thread;
 use crate::schedule::scheduler::point;
 use crate::state::clock;
@@ -256,7 +257,8 @@ fn notice(event: u64, number: usize) -> Option<Notice> {
         libc::SIGEV_NONE => Some(Notice::Nothing),
         libc::SIGEV_SIGNAL if is_signal => Some(Notice::Process { signal, value }),
         libc::SIGEV_THREAD_ID if is_signal => {
-            Some(Notice::Task { number: world().by_tid(tid)?, signal, value })
+            let number = number_meant(tid as u64).filter(|_| tid != 0)?;
+            Some(Notice::Task { number, signal, value })
         }
         SIGEV_THREAD => Some(Notice::Call { function, value }),
         _ => None,

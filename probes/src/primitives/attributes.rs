@@ -9,13 +9,21 @@ use crate::sys::{channel, raw};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
+/// The thread id of a task that system calls return. That of main is the id of the process: a copy of the
+/// process, in which an execution runs, has another one than the C library stored.
+pub(crate) fn shown_tid(number: u16) -> i64 {
+    match number {
+        0 => own_process(),
+        _ => i64::from(world().tid(number)),
+    }
+}
+
 /// The number of the task with a thread id; 0 is the caller.
 pub(crate) fn number_meant(tid: u64) -> Option<u16> {
     let world = world();
     if tid == 0 {
         return Some(world.current.get());
     }
-    // A copy of the process has another id than the thread with which it began.
     if i64::from(tid as i32) == own_process() {
         return Some(0);
     }

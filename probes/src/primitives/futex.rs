@@ -1,5 +1,6 @@
 //! Futexes, on which Rust's locks, C++'s `atomic::wait` and libc's own locks are built.
 
+use crate::primitives::attributes::{number_meant, shown_tid};
 use crate::primitives::cancel;
 use crate::primitives::waiters::{Waiter, waits_on, wake};
 use crate::schedule::scheduler::{point, wakes_spuriously};
@@ -217,7 +218,7 @@ fn sleep_on(
 const FUTEX_LOCK_PI2: i32 = 13;
 
 fn me() -> u32 {
-    world().tid(world().current.get()) as u32
+    shown_tid(world().current.get()) as u32
 }
 
 /// Acquires a priority-inheritance futex (its word holds the owner's thread id), if it has no
@@ -241,7 +242,7 @@ fn lock_pi(address: u64, deadline: Deadline, site: u64) -> i64 {
     if owner == me() {
         return -i64::from(libc::EDEADLK);
     }
-    if world().by_tid(owner as i32).is_none() {
+    if number_meant(u64::from(owner)).is_none() {
         return -i64::from(libc::ESRCH);
     }
     set_word(address, word(address) | libc::FUTEX_WAITERS);
@@ -269,7 +270,7 @@ fn unlock_pi(address: u64, site: u64) -> i64 {
         Some(next) if woken > 0 => {
             world.tasks[usize::from(next)].wait_order.set(u64::MAX);
             let more = if waiting > 1 { libc::FUTEX_WAITERS } else { 0 };
-            world.tid(next) as u32 | more
+            shown_tid(next) as u32 | more
         }
         _ => 0,
     };
@@ -368,7 +369,7 @@ fn requeue_pi(
         let Some(number) = longest_waiting(address) else { break };
         let task = &world.tasks[usize::from(number)];
         if word(second) & libc::FUTEX_TID_MASK == 0 {
-            set_word(second, word(second) | world.tid(number) as u32);
+            set_word(second, word(second) | shown_tid(number) as u32);
             task.woken.set(true);
             clock::enable(number);
         } else {

@@ -375,7 +375,7 @@ interpose! {
             return unsafe { real!(gettid() as fn() -> i32) };
         }
         interrupt::call_without_step(site());
-        world().tid(world().current.get())
+        attributes::shown_tid(world().current.get()) as i32
     }
 }
 

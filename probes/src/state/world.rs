@@ -25,6 +25,10 @@ pub(crate) enum Stage {
     Manager,
 }
 
+/// The thread ids of tasks other than main follow this number. No process has one of them, also no copy of this
+/// process in which an execution runs: the kernel's are below 2^22. Futexes of threads' ids have 29 bits for them.
+const TIDS: i32 = 1 << 23;
+
 /// The state of the current execution, in cells.
 pub(crate) struct World {
     pub(crate) stage: Cell<Stage>,
@@ -68,7 +72,7 @@ pub(crate) struct World {
     pub(crate) randomness: Cell<u64>,
     /// The manager's thread control block.
     pub(crate) manager_block: Cell<u64>,
-    /// Main's thread id; the other tasks have the numbers that follow.
+    /// Main's thread id; the other tasks have the numbers from [`TIDS`] on.
     pub(crate) first_tid: Cell<i32>,
     pub(crate) spare_stacks: Spare,
     /// The number of tasks whose next step creates a task.
@@ -302,14 +306,20 @@ impl World {
         })
     }
 
-    /// The thread id of a task.
+    /// The thread id of a task that the C library has, and stores as the owner of locks.
     pub(crate) fn tid(&self, task: u16) -> i32 {
-        self.first_tid.get().wrapping_add(i32::from(task))
+        match task {
+            0 => self.first_tid.get(),
+            _ => TIDS + i32::from(task),
+        }
     }
 
-    /// The task with a thread id, such as the owner stored in a mutex.
+    /// The task with such a thread id.
     pub(crate) fn by_tid(&self, tid: i32) -> Option<u16> {
-        let task = tid.wrapping_sub(self.first_tid.get());
-        u16::try_from(task).ok().filter(|&task| task < self.created.get())
+        if tid == self.first_tid.get() {
+            return Some(0);
+        }
+        let task = u16::try_from(tid.wrapping_sub(TIDS)).ok()?;
+        (1..self.created.get()).contains(&task).then_some(task)
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod errno;
 pub(crate) mod interpose;
 pub(crate) mod open_flags;
 pub(crate) mod own_image;
+pub(crate) mod parent;
 pub(crate) mod raw;
 pub(crate) mod readable;
 pub(crate) mod real;
