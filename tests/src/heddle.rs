@@ -74,6 +74,16 @@ impl Run {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
+    /// The trace that `heddle run` left.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn trace(&self) -> &str {
+        let trace = self.stderr.lines().find_map(|line| line.strip_prefix("trace "));
+        trace.unwrap_or_else(|| panic!("no trace: {self:?}"))
+    }
+
     /// The report of `explore --json`.
     #[must_use]
     pub fn report(&self) -> Report {

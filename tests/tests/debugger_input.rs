@@ -160,9 +160,7 @@ fn a_diverging_replay_stops_and_reports_the_divergence() {
     std::fs::write(&*input, "a").expect("written");
     let run = home.heddle(["run", "--", &program, &input]);
     assert_eq!(run.status, 0, "{run:?}");
-    let trace_name = run.stderr.lines().find_map(|line| line.trim().strip_prefix("trace "));
-    let trace_name = trace_name.expect("a trace");
-    let trace = home.path().join(trace_name);
+    let trace = home.path().join(run.trace());
     let recorded = std::fs::read(&trace).expect("there");
     std::fs::write(&*input, "x").expect("written");
     let commands = [
@@ -174,7 +172,7 @@ fn a_diverging_replay_stops_and_reports_the_divergence() {
         "break run",
         "reverse-continue",
     ];
-    let debugged = gdb(&home, trace_name, "main", &commands);
+    let debugged = gdb(&home, run.trace(), "main", &commands);
     expect(
         &debugged,
         &[

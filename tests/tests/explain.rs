@@ -169,7 +169,7 @@ fn a_passing_trace_is_refused_and_a_missing_program_is_reported() {
     std::fs::copy(target.build().expect("targets compile"), &path).expect("a copy");
     let path = path.to_string_lossy().into_owned();
     let run = home.heddle(["run", "--", &path]);
-    let passing = run.stderr.lines().find_map(|line| line.strip_prefix("trace ")).expect("a path");
+    let passing = run.trace();
     for verb in ["explain", "bisect"] {
         let refused = home.heddle([verb, passing]);
         assert_eq!(refused.status, 2, "{refused:?}");
@@ -217,7 +217,7 @@ fn bisecting_takes_a_given_schedule_and_writes_the_nearest() {
     let small: serde_json::Value = home.heddle(["shrink", "--json", &trace]).object();
     let small = small["trace"].as_str().expect("a path");
     let run = home.heddle(["run", "--", &path, "2", "1"]);
-    let known = run.stderr.lines().find_map(|line| line.strip_prefix("trace ")).expect("a path");
+    let known = run.trace();
     let object: serde_json::Value = home.heddle(["bisect", "--json", small, known]).object();
     assert_eq!(object["kind"], "atomicity violation", "{object}");
     assert_eq!(object["exact"], true, "{object}");

@@ -139,8 +139,7 @@ fn a_single_run_uses_the_points_of_an_earlier_learning_phase() {
     let path = path.to_string_lossy();
     let steps = |arguments: &[&str]| {
         let run = home.heddle(["run"].iter().chain(arguments).chain(&["--", &path]));
-        let trace = run.stderr.lines().find_map(|line| line.strip_prefix("trace "));
-        let shown = home.heddle(["show", trace.expect("a run leaves a trace")]).stdout;
+        let shown = home.heddle(["show", run.trace()]).stdout;
         let has_accesses = shown.contains("read") && shown.contains("write");
         (has_accesses, run.stderr.contains("conflict and are not steps of this trace"))
     };

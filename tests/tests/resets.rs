@@ -97,8 +97,7 @@ int main(void) {
         assert!(report.reset == reset && report.executions >= 20, "{report:?}");
     }
     let run = home.heddle(["run", "--", &path]);
-    let trace = run.stderr.lines().find_map(|line| line.strip_prefix("trace "));
-    let replayed = home.heddle(["replay", "--times", "3", trace.expect("a trace")]);
+    let replayed = home.heddle(["replay", "--times", "3", run.trace()]);
     assert!(replayed.status == 0 && replayed.stdout.contains("3 of 3 runs"), "{replayed:?}");
 }
 

@@ -170,7 +170,7 @@ fn a_run_with_clients_prints_what_the_program_prints_and_can_be_replayed() {
     let server = Server::new();
     let run = server.home.heddle(server.arguments("run", "sound", &["hello"], &[]));
     assert_eq!(run.status, 0, "{run:?}");
-    let trace = run.stderr.lines().find_map(|line| line.strip_prefix("trace ")).expect("a trace");
+    let trace = run.trace();
     let replayed = server.home.heddle(["replay", trace]);
     assert_eq!(replayed.status, 0, "{replayed:?}");
     let json = server.home.heddle(["show", "--json", trace]).stdout;

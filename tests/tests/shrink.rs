@@ -60,7 +60,7 @@ fn a_passing_trace_is_refused() {
     let path = program("increment").build().expect("targets compile");
     let run = home.heddle(["run", "--", &path.to_string_lossy(), "2", "1"]);
     assert_eq!(run.status, 0, "{run:?}");
-    let trace = run.stderr.lines().find_map(|line| line.strip_prefix("trace ")).expect("a path");
+    let trace = run.trace();
     let refused = home.heddle(["shrink", trace]);
     assert_eq!(refused.status, 2, "{refused:?}");
     assert!(refused.stderr.contains("does not fail"), "{refused:?}");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 use tests::debugging::compiled_text;
-use tests::heddle::{Home, Run, run};
+use tests::heddle::{Home, run};
 use traces::report::Report;
 
 const BOUND: Duration = Duration::from_secs(60);
@@ -13,12 +13,6 @@ fn program(functions: &str) -> String {
     let headers = ["pthread", "stdio", "stdlib", "fcntl", "unistd", "string", "sys/stat"];
     let headers: String = headers.map(|name| format!("#include <{name}.h>\n")).concat();
     headers + functions
-}
-
-/// The trace that a run left.
-fn trace_of(run: &Run) -> &str {
-    let line = run.stderr.lines().find_map(|line| line.strip_prefix("trace "));
-    line.unwrap_or_else(|| panic!("a run leaves a trace: {run:?}"))
 }
 
 const TWO_THREADS: &str = "
@@ -52,7 +46,7 @@ int main(void) {
     let run = run(command, BOUND);
     assert_eq!(run.status, 0, "{run:?}");
     assert_eq!(fs::read_to_string(&log).expect("it was written"), "once\n");
-    let shown = home.heddle(["show", "--environment", trace_of(&run)]).stdout;
+    let shown = home.heddle(["show", "--environment", run.trace()]).stdout;
     assert!(shown.contains("UNREAD=never read"), "{shown}");
     let why = "All values are kept because the program changes state outside of its memory, so the execution \
                was not repeated without them.";
@@ -68,7 +62,7 @@ fn a_program_without_effects_leaves_no_values_that_it_does_not_read() {
     command.env("UNREAD", "never read");
     let run = run(command, BOUND);
     assert_eq!(run.status, 0, "{run:?}");
-    let shown = home.heddle(["show", "--environment", trace_of(&run)]).stdout;
+    let shown = home.heddle(["show", "--environment", run.trace()]).stdout;
     assert!(shown.contains("UNREAD (not read by the program"), "{shown}");
 }
 
@@ -94,7 +88,7 @@ fn a_thread_that_waits_in_a_loop_is_seen_after_learning() {
     assert!(report.bugs.is_empty() && report.notes.is_empty(), "{report:?}");
     let run = home.heddle(["run", "--", &path]);
     assert_eq!(run.status, 0, "{run:?}");
-    let shown = home.heddle(["show", trace_of(&run)]).stdout;
+    let shown = home.heddle(["show", run.trace()]).stdout;
     assert!(shown.contains("read") && shown.contains("ready"), "{shown}");
 }
 
@@ -133,7 +127,7 @@ int main(void) {
     assert_eq!(run.status, 0, "{}", run.stderr);
     let expected: String = (0..400_000).map(|line| format!("line {line}\n")).collect();
     assert!(run.stdout == expected, "{} of {} bytes", run.stdout.len(), expected.len());
-    let shown = home.heddle(["show", "--json", trace_of(&run)]);
+    let shown = home.heddle(["show", "--json", run.trace()]);
     let shown: serde_json::Value = shown.object();
     let stored = shown["output"].as_array().expect("bytes").len();
     let end = "\n[output truncated]\n".len();

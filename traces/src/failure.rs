@@ -221,6 +221,15 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// The text of a finding that is reported beside failures. That of a race has its places.
+    #[must_use]
+    pub fn as_warning(&self) -> String {
+        match self.kind {
+            FailureKind::Race => self.message.clone(),
+            _ => format!("{} at {}", self.message, self.place),
+        }
+    }
+
     /// The panic that ended the execution later, if that is the failure.
     #[must_use]
     pub fn panicked(&self) -> Option<&HistoryEvent> {

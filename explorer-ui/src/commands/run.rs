@@ -84,15 +84,7 @@ pub fn main(args: RunArgs, console: &Console) -> Result<Status, Problem> {
 
 /// What the execution shows besides its outcome.
 fn findings(observed: &Observed) -> impl Iterator<Item = String> {
-    observed.findings.iter().map(|found| format!("{}: {}", found.kind, clean(&found_line(found))))
-}
-
-/// A finding in one line.
-fn found_line(found: &Failure) -> String {
-    match found.kind {
-        FailureKind::Race => found.message.clone(),
-        _ => format!("{} at {}", found.message, found.place),
-    }
+    observed.findings.iter().map(|found| format!("{}: {}", found.kind, clean(&found.as_warning())))
 }
 
 /// What the trace does not show, and how to change that.
@@ -106,8 +98,8 @@ fn notes(trace: &Trace, observed: &Observed) -> Vec<String> {
     }
     if observed.may_need_points(trace) {
         notes.push(
-"waits in loops and races are seen at conflicting accesses, which were not learned, so that the outcome \
-             may be another one with them: learn them first (--learn)"
+            "waits in loops and races are seen at conflicting accesses, which were not learned, so that \
+             the outcome may be another one with them: learn them first (--learn)"
                 .to_owned(),
         );
     }
@@ -136,10 +128,12 @@ fn report(trace: &Trace, observed: &Observed, strategy: &str, path: String) -> R
     report.classes = 1;
     report.distinct = 1;
     report.reset.clone_from(&trace.header.options.reset);
-    let races = observed.findings.iter().filter(|found| found.kind == FailureKind::Race);
-    report.races = races.map(found_line).collect();
-    let held = observed.findings.iter().filter(|found| found.kind == FailureKind::LockLeftHeld);
-    report.left_held = held.map(found_line).collect();
+    let of_kind = |kind: FailureKind| {
+        let found = observed.findings.iter().filter(|found| found.kind == kind);
+        found.map(Failure::as_warning).collect()
+    };
+    report.races = of_kind(FailureKind::Race);
+    report.left_held = of_kind(FailureKind::LockLeftHeld);
     report.points.new = observed.conflicting;
     report.notes = notes(trace, observed);
     report.threads = execution.tasks.len() as u64;

@@ -157,6 +157,11 @@ pub(crate) fn take_part() -> bool {
     are_on() && !POINTS.only_observed.get()
 }
 
+/// Whether the compiler instrumented some of the program's accesses.
+pub(crate) fn are_compiled() -> bool {
+    POINTS.certain.get() || POINTS.mixed.get()
+}
+
 /// Whether accesses are monitored, but do not [`take_part`].
 pub(crate) fn are_only_observed() -> bool {
     POINTS.only_observed.get()

@@ -45,14 +45,14 @@ const SEED: u64 = 0x1ea2_2ed5;
 /// Prepares monitoring and, if needed, the learning phase in this process.
 pub(crate) fn prepare() {
     let root = root();
+    if root.observes.get() {
+        return observe();
+    }
     // A single execution of an uninstrumented program runs without monitoring, unless the points
     // are given.
     let known = !root.learned.borrow().known().is_empty()
         || root.points == Granularity::All
         || !root.predicates.is_empty();
-    if root.observes.get() {
-        return observe();
-    }
     if !(compiled::is_present() || root.learns || known) {
         return;
     }

@@ -8,7 +8,7 @@
 //! After some executions the others begin where the part ends that all have in common
 //! ([`common_prefix`]).
 
-use crate::detect::access::{POINTS, note_gap};
+use crate::detect::access::{are_compiled, note_gap};
 use crate::detect::learned_points;
 use crate::executions::checkpoints;
 use crate::executions::common_prefix::{self, CommonPrefix};
@@ -237,7 +237,7 @@ pub(crate) fn run() -> ! {
         prepare_if_due();
         // With other points, the prefix may have other steps: main's accesses are some if the compiler
         // instrumented them, even while no other task exists.
-        if prefix.is_some() && is_compiled() && root().learned.borrow().known().len() != points {
+        if prefix.is_some() && are_compiled() && root().learned.borrow().known().len() != points {
             start_again();
         }
         if snapshot::is_too_much() {
@@ -288,7 +288,7 @@ impl Attempt {
         let root = root();
         // In these cases what happens in the prefix counts, or there are few executions. The learning
         // phase observes which words compiler-instrumented code accesses atomically there.
-        let never = is_compiled() && root.is_learning()
+        let never = are_compiled() && root.is_learning()
             || root.is_opening()
             || root.full
             || root.park
@@ -304,11 +304,6 @@ impl Attempt {
         self.executions.is_power_of_two()
             && (self.executions >= Self::EXECUTIONS || took() > Self::TIME)
     }
-}
-
-/// Whether the compiler instrumented some of the program's accesses.
-fn is_compiled() -> bool {
-    POINTS.certain.get() || POINTS.mixed.get()
 }
 
 /// Nanoseconds that passed outside of the program's virtual time.

@@ -83,8 +83,7 @@ pub(crate) fn refresh() -> bool {
         root.learns && (root.is_checking() || !root.strategy.borrow().rest().is_memoryless());
     let thorough = thorough && !learned_points::is_brief() || root.learns && brief_sample();
     // Replays monitor the accesses of code that the compiler instrumented.
-    let is_compiled = POINTS.certain.get() || POINTS.mixed.get();
-    POINTS.only_observed.set(root.observes.get() && !is_compiled);
+    POINTS.only_observed.set(root.observes.get() && !access::are_compiled());
     let learning = root.is_learning() || root.observes.get() || POINTS.all.get();
     // A loop that looks under a lock is recognised only if every write is seen.
     let thorough = thorough || learned_points::has_lock_polls();

@@ -71,10 +71,15 @@ fn look_away(waiting: &Waiting) {
         outcome::end_here(End::Cut);
     }
     let inspects_again = waits && count < REPETITIONS;
-    suspect(inspects_again);
+    begin_accesses(waiting, inspects_again);
+}
+
+/// Begins the next accesses of a task without a step. `inspected`: whether they are to show that it waits.
+fn begin_accesses(waiting: &Waiting, inspected: bool) {
+    suspect(inspected);
     waiting.busy.set(false);
     waiting.read_words.set([0; WAITED_FOR]);
-    POINTS.budget.set(if inspects_again { LOOKED_AT } else { PATIENCE });
+    POINTS.budget.set(if inspected { LOOKED_AT } else { PATIENCE });
 }
 
 /// An access that is no step. `counts`: whether it counts for the detection of waiting.
@@ -117,8 +122,5 @@ fn watch_for_waiting(access: &Access) {
         point(Operation::Yield, 0, access.site, Gate::Open);
         return task.loop_access.set((0, 0));
     }
-    suspect(!was_suspect);
-    waiting.busy.set(false);
-    waiting.read_words.set([0; WAITED_FOR]);
-    POINTS.budget.set(if was_suspect { PATIENCE } else { LOOKED_AT });
+    begin_accesses(waiting, !was_suspect);
 }

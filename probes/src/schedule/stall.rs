@@ -1,6 +1,6 @@
 //! The scheduler's side of [`search::spin`], which detects tasks that wait in spin loops.
 
-use crate::detect::access::{self, POINTS};
+use crate::detect::access;
 use crate::detect::atoms;
 use crate::detect::learned_points;
 use crate::fiber::switch;
@@ -353,7 +353,7 @@ fn state(task: &Task) -> u64 {
     // What the program computed last, such as the count of its iterations, may be in rax only. In
     // instrumented code, the runtime left something there.
     let is_own = matches!(task.operation.get(), Operation::Yield | Operation::Sleep);
-    if !is_own || POINTS.certain.get() || POINTS.mixed.get() {
+    if !is_own || access::are_compiled() {
         registers[RAX] = 0;
     }
     let mut views = root().own_views.borrow();

@@ -4,11 +4,12 @@
 use crate::sys::raw;
 use std::str::{FromStr, from_utf8};
 
-/// The session of a process.
+/// The session of a process; 0 if the process that began it is in another container, as where a container's command was
+/// started from outside.
 pub(super) fn session_of(process: i64) -> Option<i64> {
     // SAFETY: passes no pointer.
     let session = unsafe { raw::call!(libc::SYS_getsid, process) };
-    (session > 0).then_some(session)
+    (session >= 0).then_some(session)
 }
 
 /// The contents of a file; empty if it cannot be read.

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use traces::points::{Learned, PreemptionScope};
 use traces::trace::Options;
-use traces::wire::{FoundFailure, Job, Plan, Reset, RuntimeMessage};
+use traces::wire::{FoundFailure, Header, Job, Plan, Reset, RuntimeMessage};
 use traces::{Choice, Failure, Trace};
 
 /// Runs the strategy's first execution and records it.
@@ -173,6 +173,21 @@ pub struct Observed {
     pub leaves_traces: bool,
 }
 
+impl From<&Header> for Observed {
+    /// What the header of an execution that parks says.
+    fn from(header: &Header) -> Observed {
+        Observed {
+            conflicting: header.instrumentation.fresh.load(Relaxed),
+            unseen: header.instrumentation.unseen.load(Relaxed),
+            waits: header.needs_points.load(Relaxed) != 0,
+            interrupted: header.interrupted.load(Relaxed) != 0,
+            cut: header.cut.load(Relaxed) > header.outside.load(Relaxed),
+            leaves_traces: header.leaves_traces.load(Relaxed) != 0,
+            ..Observed::default()
+        }
+    }
+}
+
 /// The outcome of one execution.
 pub(crate) enum Outcome {
     /// The execution ended and was recorded.
@@ -298,17 +313,10 @@ fn attempt(
                 // The limit that this execution had.
                 let limit = channel.header().step_limit.load(Relaxed);
                 options.max_steps = options.max_steps.max(limit);
-                observed.has_points = adopted.is_some();
+                *observed = Observed { has_points: adopted.is_some(), ..channel.header().into() };
                 if let Some(adopted) = adopted.take() {
                     options.learned = adopted;
                 }
-                observed.unseen = channel.header().instrumentation.unseen.load(Relaxed);
-                observed.conflicting = channel.header().instrumentation.fresh.load(Relaxed);
-                let header = channel.header();
-                observed.waits = header.needs_points.load(Relaxed) != 0;
-                observed.interrupted = header.interrupted.load(Relaxed) != 0;
-                observed.cut = header.cut.load(Relaxed) > header.outside.load(Relaxed);
-                observed.leaves_traces = header.leaves_traces.load(Relaxed) != 0;
                 let shown = Shown { found: found.as_ref(), findings: &findings, names };
                 let mut trace = match capture::capture(target, channel, pid, &shown, options) {
                     Ok((trace, findings)) => {

@@ -22,12 +22,21 @@ pub fn run(
     interrupt: &AtomicBool,
 ) -> Result<Trace, Error> {
     let (mut trace, _) = recorded(target, first_job(options), options, interrupt)?;
-    // Each is another execution, for readers of the trace. One without names has none.
-    if options.names || trace.failure.is_some() {
-        reduce_environment(&mut trace, target, options, interrupt);
-        print_backtraces(&mut trace, target, interrupt);
+    if has_readers(&trace, options) {
+        complete(&mut trace, target, options, interrupt);
     }
     Ok(trace)
+}
+
+/// Whether anyone will read the trace. One without names has no readers.
+fn has_readers(trace: &Trace, options: &SearchOptions) -> bool {
+    options.names || trace.failure.is_some()
+}
+
+/// Completes the trace for its readers. Each of the two is another execution.
+fn complete(trace: &mut Trace, target: &Target, options: &SearchOptions, interrupt: &AtomicBool) {
+    reduce_environment(trace, target, options, interrupt);
+    print_backtraces(trace, target, interrupt);
 }
 
 /// Runs a program once: the strategy's first execution. It has the points of an earlier learning phase, if
@@ -66,16 +75,15 @@ pub fn run_once(
             (trace, Observed { has_points: true, ..observed })
         }
     };
-    if !options.names && trace.failure.is_none() {
+    if !has_readers(&trace, options) {
         return Ok((trace, observed));
     }
     if observed.leaves_traces {
         trace.header.environment_use = EnvironmentUse::Once;
-        return Ok((trace, observed));
+    } else {
+        let again = options.clone().with_points_of(&trace);
+        complete(&mut trace, &own, &again, interrupt);
     }
-    let again = options.clone().with_points_of(&trace);
-    reduce_environment(&mut trace, &own, &again, interrupt);
-    print_backtraces(&mut trace, &own, interrupt);
     Ok((trace, observed))
 }
 

@@ -398,11 +398,7 @@ impl Search<'_> {
         let failure = failure.clone();
         reduce_environment(&mut trace, self.target, &options, self.interrupt);
         self.saved.raced.insert(failure.signature.clone());
-        let message = failure.message.clone();
-        let message = match found.kind {
-            FailureKind::Race => message,
-            _ => format!("{message} at {}", failure.place),
-        };
+        let message = failure.as_warning();
         let path = self.write(&trace, found.kind);
         let line = match &path {
             Some(path) => format!("{message} (trace {path})"),
@@ -417,7 +413,6 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a suppression applies to the failure. Applied suppressions are counted.
     /// Stores the options of the search in a trace, which keeps the limit on steps that its execution had.
     fn set_options(&self, trace: &mut Trace, options: &SearchOptions) {
         let max_steps = trace.header.options.max_steps;
@@ -425,6 +420,7 @@ impl Search<'_> {
             Options { max_steps, ..trace_options(self.target, options, self.reset) };
     }
 
+    /// Whether a suppression applies to the failure. Applied suppressions are counted.
     fn is_suppressed(&mut self, failure: &Failure) -> bool {
         let rule = self.options.suppressions.rule_for(failure);
         if let Some(rule) = rule {
