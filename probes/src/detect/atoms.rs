@@ -158,6 +158,9 @@ pub(crate) fn each_object(task: &Task, mut each: impl FnMut(Object)) {
         (O::Ready | O::Transfer | O::Read | O::Write | O::Await, _)
             if task.open_files.get().is_some() || task.operation.get() == O::Ready =>
         {
+            if !POINTS.all.get() && !access::are_on() {
+                return;
+            }
             let is_over = || task.is_over();
             let words = task.open_files.get();
             let words = words.map_or(WordSet::NONE, |awaited| awaited.accessed(is_over));

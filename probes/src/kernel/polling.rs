@@ -7,6 +7,7 @@ use crate::kernel::timer::descriptor;
 use crate::state::task::ExternalWait;
 use crate::state::world::world;
 use crate::sys::raw;
+use std::cell::Cell;
 
 /// The arguments of a parked task's poll, on its stack.
 pub(crate) struct Poll {
@@ -15,18 +16,66 @@ pub(crate) struct Poll {
     count: u64,
     /// The task that waits.
     task: u16,
+    last: Cell<Last>,
 }
+
+/// What the answers so far say about the next one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// No descriptor was ready at this many polls in a row, after this many changes ([`raw::changes`]).
+    Idle { changes: u64, polls: u32 },
+    /// None was ready after this many changes, and only a further call of this process can make one ready.
+    IdleUntilCall { changes: u64 },
+    /// Others may make one ready.
+    Open,
+}
+
+/// After this many polls in a row it is worth the calls to determine whether another process may change the answer: about
+/// as many as these calls take.
+const WORTH: u32 = 24;
 
 impl Poll {
     /// A poll of these descriptors, which outlive it.
     pub(crate) fn of(descriptors: &mut [libc::pollfd]) -> Poll {
         let (descriptors, count) = (descriptors.as_mut_ptr() as u64, descriptors.len() as u64);
-        Poll { descriptors, count, task: world().current.get() }
+        let task = world().current.get();
+        let last = Cell::new(Last::Idle { changes: 0, polls: 0 });
+        Poll { descriptors, count, task, last }
     }
 
     /// Whether the poll would return at once.
+    ///
+    /// The scheduler asks at each step for each parked task. Where no other process can make a descriptor ready, the answer
+    /// stays no until this process makes a call that may do so.
     pub(crate) fn is_ready(&self) -> bool {
-        ask_for(self.task, self.descriptors, self.count) != 0
+        let changes = raw::changes();
+        if self.last.get() == (Last::IdleUntilCall { changes }) && signal_descriptor::is_clear() {
+            return false;
+        }
+        let is_ready = ask_for(self.task, self.descriptors, self.count) != 0;
+        // Descriptors for signals may have been changed.
+        let changes = raw::changes();
+        let polls = match self.last.get() {
+            Last::Open => return is_ready,
+            Last::Idle { changes: then, polls } if then == changes && !is_ready => polls + 1,
+            _ => 0,
+        };
+        let is_quiet = polls >= WORTH
+            && raw::inspecting(|| {
+                self.all().iter().all(|one| one.fd < 0 || changes_with_calls(one.fd as u64))
+            });
+        self.last.set(match polls >= WORTH {
+            true if is_quiet => Last::IdleUntilCall { changes },
+            true => Last::Open,
+            false => Last::Idle { changes, polls },
+        });
+        is_ready
+    }
+
+    /// The descriptors.
+    fn all(&self) -> &[libc::pollfd] {
+        // SAFETY: the array outlives the poll (`Poll::of`), and only the kernel writes to it, in `ask_for`.
+        unsafe { std::slice::from_raw_parts(self.descriptors as *const _, self.count as usize) }
     }
 
     /// The wait until it is ready.
@@ -115,13 +164,15 @@ pub(crate) fn room(descriptor: u64) -> i16 {
     one.revents
 }
 
+/// Whether only a system call of this process can make a descriptor ready.
+fn changes_with_calls(descriptor: u64) -> bool {
+    private::is_private(descriptor) && private::is_local(descriptor)
+}
+
 /// The descriptors of the poll at this address.
 fn polled<'p>(poll: u64) -> &'p [libc::pollfd] {
-    // SAFETY: as in `ready`; the poll read the array.
-    unsafe {
-        let poll = &*(poll as *const Poll);
-        std::slice::from_raw_parts(poll.descriptors as *const libc::pollfd, poll.count as usize)
-    }
+    // SAFETY: as in `ready`.
+    unsafe { (*(poll as *const Poll)).all() }
 }
 
 /// Whether only this process can make the descriptors of the poll at this address ready.

@@ -25,7 +25,7 @@ pub(crate) fn is_private(descriptor: u64) -> bool {
         _ if target.starts_with(b"pipe:") => true,
         _ if target.starts_with(b"socket:") => is_connected_here(descriptor),
         b"anon_inode:[eventfd]" | b"anon_inode:[timerfd]" => true,
-        b"anon_inode:[eventpoll]" => watches_private(descriptor),
+        b"anon_inode:[eventpoll]" => watches_only(descriptor, is_private),
         _ => own_names::is_private(descriptor),
     }
 }
@@ -88,8 +88,21 @@ fn name(which: i64, descriptor: u64) -> Option<[u8; 28]> {
     (answer == 0).then_some(address)
 }
 
-/// Whether all descriptors that an epoll descriptor watches are private.
-fn watches_private(descriptor: u64) -> bool {
+/// Whether a private descriptor becomes ready only within a system call of this process: the network stack
+/// may hand over data later.
+pub(crate) fn is_local(descriptor: u64) -> bool {
+    let mut target = [0; 64];
+    match target_of(descriptor, &mut target) {
+        target if target.starts_with(b"socket:") => {
+            option(descriptor, libc::SO_DOMAIN) == libc::AF_UNIX
+        }
+        b"anon_inode:[eventpoll]" => watches_only(descriptor, is_local),
+        _ => true,
+    }
+}
+
+/// Whether all descriptors that an epoll descriptor watches are of this kind.
+fn watches_only(descriptor: u64, is_of_kind: fn(u64) -> bool) -> bool {
     let mut text = [0; 2048];
     let text = describe(descriptor, &mut text);
     if text.len() == 2048 {
@@ -101,5 +114,5 @@ fn watches_private(descriptor: u64) -> bool {
         let digits = digits.take_while(|byte| byte.is_ascii_digit());
         digits.fold(0u64, |number, digit| number * 10 + u64::from(digit - b'0'))
     };
-    lines.map(number).all(|one| one != descriptor && is_private(one))
+    lines.map(number).all(|one| one != descriptor && is_of_kind(one))
 }

@@ -2,6 +2,8 @@
 //! accesses to memory. Which word belongs to which file is decided by
 //! [`crate::instrument::binary::open_files`].
 
+use std::iter::successors;
+
 /// Descriptors from here on share one word.
 pub(crate) const DESCRIPTORS: usize = 64;
 /// The most pipes that are distinguished in one execution, and how many words there are of each kind.
@@ -130,8 +132,16 @@ impl WordSet {
 
     /// The addresses of the words.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> {
-        let bits = self.0;
-        (0..COUNT).filter(move |&index| bits[index / 64] & 1 << (index % 64) != 0).map(at)
+        self.0
+            .into_iter()
+            .enumerate()
+            .flat_map(|(at, bits)| {
+                let lowest = successors(Some(bits), |bits| Some(bits & bits.wrapping_sub(1)));
+                lowest
+                    .take_while(|&bits| bits != 0)
+                    .map(move |bits| at * 64 + bits.trailing_zeros() as usize)
+            })
+            .map(at)
     }
 }
 

@@ -3,8 +3,43 @@
 //! libc's wrappers cannot be used: while a fiber runs, a system call in libc's code is intercepted.
 
 use std::arch::asm;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+/// How many system calls this process has made that may change what a descriptor is ready for.
+static CHANGES: AtomicU64 = AtomicU64::new(1);
+
+/// A number that grows with each system call of this process after which a descriptor may be ready that was not before.
+pub(crate) fn changes() -> u64 {
+    CHANGES.load(Relaxed)
+}
+
+/// Makes system calls that only inspect: those of `inspect` count as no change.
+pub(crate) fn inspecting<T>(inspect: impl FnOnce() -> T) -> T {
+    let changes = changes();
+    let found = inspect();
+    CHANGES.store(changes, Relaxed);
+    found
+}
+
+/// Whether a system call leaves all descriptors as ready as they are. Most calls that the runtime makes at each step are
+/// of this kind; every other call counts as a change.
+fn leaves_readiness(number: i64) -> bool {
+    matches!(
+        number,
+        libc::SYS_poll
+            | libc::SYS_fstat
+            | libc::SYS_newfstatat
+            | libc::SYS_readlink
+            | libc::SYS_getsockopt
+            | libc::SYS_getsockname
+            | libc::SYS_getpeername
+            | libc::SYS_getpid
+            | libc::SYS_gettid
+            | libc::SYS_clock_gettime
+            | libc::SYS_futex
+    )
+}
 
 /// A system call with up to six arguments; returns the kernel's result unchanged (`-errno` on
 /// failure).
@@ -13,6 +48,11 @@ use std::sync::atomic::Ordering::Relaxed;
 /// The arguments satisfy the contract of that system call: pointers are valid for what the kernel
 /// reads or writes there, and its effect does not invalidate memory that is in use.
 pub(crate) unsafe fn syscall(number: i64, args: [u64; 6]) -> i64 {
+    if !leaves_readiness(number) {
+        // One kernel thread runs the program; a lost update of another one's call would only be a change less, and that
+        // thread makes no descriptor ready.
+        CHANGES.store(CHANGES.load(Relaxed).wrapping_add(1), Relaxed);
+    }
     let result: i64;
     // SAFETY: the instruction clobbers rcx, r11 and rax, and memory as the call specifies; the
     // caller guarantees the rest.
