@@ -77,7 +77,7 @@ use crate::instrument::binary::decode::Function;
 use crate::instrument::binary::image::{Image, Instrumentation};
 use crate::instrument::binary::lock_sites::{Exchange, LockPart};
 use crate::instrument::binary::module::Module;
-use crate::instrument::binary::operand::{Measure, NONE, Operand, Search, Target};
+use crate::instrument::binary::operand::{Operand, Search, Target};
 use crate::instrument::binary::private_list::PrivateList;
 use crate::instrument::binary::rust_library::LibraryPart;
 use crate::instrument::binary::stub::heddle_probe_stub;
@@ -91,7 +91,7 @@ use traces::points::InstrumentationGap;
 use traces::wire::COPIES;
 
 /// The most operands of an instruction.
-const OPERANDS: usize = 3;
+const OPERANDS: usize = 2;
 
 /// A probe on one instruction.
 #[derive(Debug, Clone)]
@@ -171,9 +171,12 @@ struct Probes {
     len: Cell<usize>,
     /// The instructions that have a copy, ascending by the copy's address.
     moved: PrivateList<Moved>,
-    /// The changed ranges of text, and the bytes written there, one range after the other.
+    /// The changed ranges of text, ascending, and the bytes written there, one range after the other.
     patched: PrivateList<Patch>,
     written: PrivateList<u8>,
+    /// The probes that were reached often in the execution with this number, by their index.
+    frequent: PrivateList<u32>,
+    frequent_in: Cell<u32>,
     /// Whether there are probes on accesses, and not only on sites of predicates.
     observes: Cell<bool>,
     /// What is installed now: the number of known sites, and the kind of probes.
@@ -205,6 +208,8 @@ static PROBES: Probes = Probes {
     moved: PrivateList::new(),
     patched: PrivateList::new(),
     written: PrivateList::new(),
+    frequent: PrivateList::new(),
+    frequent_in: Cell::new(0),
     observes: Cell::new(false),
     state: Cell::new(None),
     version: Cell::new(0),
@@ -295,6 +300,7 @@ pub(crate) fn prepare(observes: bool) -> bool {
         && PROBES.moved.map(len * 6)
         && PROBES.patched.map(len)
         && PROBES.written.map(bytes)
+        && PROBES.frequent.map(len)
         && PROBES.probes.map(len);
     // The report must mention it if nothing is observed for lack of code or memory. A program that was
     // decoded and has no access that could be shared loses nothing.
@@ -309,22 +315,7 @@ pub(crate) fn prepare(observes: bool) -> bool {
         targets::prepare(catalogue, modules, is_listed);
     }
     for site in all.iter().flat_map(|code| &code.sites) {
-        let nothing = Operand {
-            base: NONE,
-            index: NONE,
-            scale: 1,
-            thread_local: false,
-            pointed: false,
-            displacement: 0,
-            size: 0,
-            measure: Measure::Element,
-            reads: false,
-            writes: false,
-            when: operand::When::Always,
-            parts: operand::Parts::One,
-            is_joined: false,
-        };
-        let mut operands = [nothing; OPERANDS];
+        let mut operands = [Operand::NOTHING; OPERANDS];
         let count = site.operands.len().min(OPERANDS);
         operands[..count].copy_from_slice(&site.operands[..count]);
         let probe = Probe {
@@ -383,6 +374,7 @@ pub(crate) fn ranges() -> Vec<(u64, u64)> {
         PROBES.moved.range(),
         PROBES.patched.range(),
         PROBES.written.range(),
+        PROBES.frequent.range(),
     ];
     lists.into_iter().chain(PROBES.modules().flat_map(Module::ranges)).collect()
 }

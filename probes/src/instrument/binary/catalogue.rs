@@ -6,7 +6,7 @@
 //! scheduling points, dependences) follows for it as well.
 
 use crate::instrument::binary::library_states::{self, HEAP_NAME, Hidden};
-use crate::instrument::binary::operand::{Measure, NONE, Operand, Parts, When};
+use crate::instrument::binary::operand::{Measure, Operand, When};
 use crate::instrument::binary::{file_changes, parts};
 use crate::state::{library_words, open_words};
 use std::collections::HashMap;
@@ -176,7 +176,7 @@ impl Catalogue {
                         measure: Measure::Continued,
                         reads: kind.contains('r'),
                         writes: kind.contains('w'),
-                        ..NOTHING
+                        ..Operand::NOTHING
                     }),
                     None => effects.partial = true,
                 },
@@ -186,7 +186,7 @@ impl Catalogue {
                         measure: Measure::AllStreams,
                         reads: of.contains(":r"),
                         writes: of.contains('w'),
-                        ..NOTHING
+                        ..Operand::NOTHING
                     }),
                     None => effects.partial = true,
                 },
@@ -194,7 +194,7 @@ impl Catalogue {
                     measure: Measure::OwnName,
                     reads: kind.contains('r'),
                     writes: kind.contains('w'),
-                    ..NOTHING
+                    ..Operand::NOTHING
                 }),
                 Some(("key", _)) if !self.deletes_keys => {}
                 Some(("var", of)) => effects.operands.extend(self.of_variable(of)),
@@ -212,7 +212,7 @@ impl Catalogue {
         parts::determine(name, &mut effects.operands);
         file_changes::join(&mut effects.operands);
         if !hidden.is_empty() && !library_states::is_safe(name) {
-            hidden.push(library_states::end(&NOTHING));
+            hidden.push(library_states::end(&Operand::NOTHING));
             effects.operands.splice(..0, hidden);
         }
         Some(effects)
@@ -222,18 +222,20 @@ impl Catalogue {
     fn hidden(&self, function: &'static str, effect: &str) -> Option<Operand> {
         if effect == HEAP_NAME && self.handles_signals {
             let heap = Hidden::named(effect)?;
-            return Some(library_states::operand(function, heap, true, &NOTHING));
+            return Some(library_states::operand(function, heap, true, &Operand::NOTHING));
         }
         let (access, of) = effect.split_once(':').filter(|_| self.handles_signals)?;
         let (of, kind) = of.rsplit_once(':')?;
         let (hidden, of) = match (access, of) {
-            ("state", name) => (Hidden::named(name)?, NOTHING),
-            ("file", "all") => (Hidden::AllStreams, NOTHING),
+            ("state", name) => (Hidden::named(name)?, Operand::NOTHING),
+            ("file", "all") => (Hidden::AllStreams, Operand::NOTHING),
             ("file", "in" | "out") => {
                 let displacement = standard_stream(of == "out");
-                (Hidden::StandardStream, Operand { displacement, ..NOTHING })
+                (Hidden::StandardStream, Operand { displacement, ..Operand::NOTHING })
             }
-            ("file", number) => (Hidden::Stream, Operand { base: argument(number)?, ..NOTHING }),
+            ("file", number) => {
+                (Hidden::Stream, Operand { base: argument(number)?, ..Operand::NOTHING })
+            }
             _ => return None,
         };
         Some(library_states::operand(function, hidden, kind.contains('w'), &of))
@@ -244,7 +246,7 @@ impl Catalogue {
         let (name, kind) = of.rsplit_once(':')?;
         let (displacement, size) = self.variable(name)?;
         let (reads, writes) = (kind.contains('r'), kind.contains('w'));
-        Some(Operand { displacement, size, reads, writes, ..NOTHING })
+        Some(Operand { displacement, size, reads, writes, ..Operand::NOTHING })
     }
 
     fn operand(&self, access: &str, of: &str) -> Option<Operand> {
@@ -257,7 +259,7 @@ impl Catalogue {
             access => (access, of),
         };
         let mut operand =
-            Operand { reads: kind.contains('r'), writes: kind.contains('w'), ..NOTHING };
+            Operand { reads: kind.contains('r'), writes: kind.contains('w'), ..Operand::NOTHING };
         match access {
             "state" => {
                 if of == "strtok"
@@ -330,25 +332,8 @@ impl Catalogue {
 /// The use of state that the library does not protect, if an effect is one.
 fn unprotected(effect: &str) -> Option<Operand> {
     let (name, kind) = effect.strip_prefix("state:")?.rsplit_once(':')?;
-    library_states::unprotected(name, kind.contains('w'), &NOTHING)
+    library_states::unprotected(name, kind.contains('w'), &Operand::NOTHING)
 }
-
-/// An operand without an access.
-const NOTHING: Operand = Operand {
-    base: NONE,
-    index: NONE,
-    scale: 1,
-    thread_local: false,
-    pointed: false,
-    displacement: 0,
-    size: 8,
-    measure: Measure::Element,
-    reads: false,
-    writes: false,
-    when: When::Always,
-    parts: Parts::One,
-    is_joined: false,
-};
 
 /// A condition on an argument: `0=5` a value, `3&16` bits, `0!5-7` no value in a range, `1^w` the first letter of text.
 fn condition_of(condition: &str) -> Option<When> {
@@ -376,14 +361,14 @@ fn scan(kind: &str, format: &str) -> Option<Operand> {
         false => Some(argument(&number.checked_sub(1)?.to_string())?),
     };
     let measure = Measure::Scan { first: number + 1, list: kind.ends_with("list"), text };
-    Some(Operand { base: argument(format)?, measure, writes: true, ..NOTHING })
+    Some(Operand { base: argument(format)?, measure, writes: true, ..Operand::NOTHING })
 }
 
 /// What the arguments after a format are read for, and written.
 fn format(number: &str, list: bool) -> Option<[Operand; 2]> {
     let base = argument(number)?;
     let measure = Measure::Format { first: number.parse::<u8>().ok()? + 1, list };
-    let operand = Operand { base, measure, ..NOTHING };
+    let operand = Operand { base, measure, ..Operand::NOTHING };
     Some([Operand { reads: true, ..operand }, Operand { writes: true, ..operand }])
 }
 

@@ -55,6 +55,11 @@ pub(super) struct Code {
 /// of the runtime's memory, and to decode 10 MB takes a second or more of each start.
 const MOST_CODE: u64 = 32 << 20;
 
+/// How many bytes of code there are for each instruction that accesses memory, at least; and for how many bytes room is
+/// reserved.
+const BYTES_FOR_EACH_SITE: usize = 13;
+const MOST_RESERVED: u64 = 8 << 20;
+
 /// All modules of the process, and whether each is instrumented. Of the system's libraries, the largest
 /// are left out where all together have too much code: calls of their functions are then unknown ones,
 /// and reported by name.
@@ -167,6 +172,10 @@ fn module(
         return code;
     };
     let calls = Calls::of(image, &functions, catalogue, modules);
+    if wanted.is_none() {
+        // A list that grows is copied to fresh memory again and again.
+        code.sites.reserve((text.1 - text.0).min(MOST_RESERVED) as usize / BYTES_FOR_EACH_SITE);
+    }
     // In a system library code counts when it is entered.
     code.bytes = if image.is_own() { image.unlisted(text, &functions) } else { 0 };
     let (mut families, mut named) = (Families::default(), Named::default());

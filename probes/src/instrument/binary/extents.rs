@@ -123,8 +123,8 @@ pub(super) fn several(
                 next = peek(next + NEXT_STREAM, 8);
             }
         }
-        Measure::Hidden { function, hidden, changes } => {
-            hidden_state::uses(function, (hidden, changes), operand, arguments);
+        Measure::Hidden { hidden, changes } => {
+            hidden_state::uses(operand.function_name(), (hidden, changes), operand, arguments);
         }
         Measure::HiddenKnown => {
             hidden_state::all_known(arguments.site, each);

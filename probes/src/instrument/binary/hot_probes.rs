@@ -10,7 +10,7 @@
 use crate::detect::access::POINTS;
 use crate::detect::access::note_gap;
 use crate::detect::learned_points;
-use crate::instrument::binary::placement::{put_back, write_again};
+use crate::instrument::binary::placement::{patch_at, put_back, put_back_some, write_again};
 use crate::instrument::binary::{
     PROBES, Patch, Probe, are_any, are_there, calls, image, paths, spin_reads, targets,
 };
@@ -78,6 +78,17 @@ impl Limit {
     const SAMPLED: Limit = Limit { hits: 1 << 16, further: 1 << 14, frequent: 64 };
 }
 
+/// A probe that is reached this often in one execution is among those that may be removed.
+const FREQUENT: u32 = Limit::SAMPLED.frequent;
+const _: () = assert!(FREQUENT <= Limit::USUAL.frequent, "each limit finds its probes");
+
+/// No probe is known to have been reached often in the execution with this number.
+fn forget_frequent(execution: u32) {
+    PROBES.frequent_in.set(execution);
+    // SAFETY: slices of the list are used only in `remove_frequent`, which is not running.
+    unsafe { PROBES.frequent.clear() };
+}
+
 /// The state of probes in the middle of an execution.
 pub(crate) struct Saved {
     hits: u64,
@@ -132,9 +143,13 @@ pub(crate) fn restore(saved: &Saved) {
     targets::restore(&saved.targets);
     calls::restore(&saved.reported);
     let (now, probes) = (POINTS.shadow.generation(), PROBES.probes.all());
+    forget_frequent(now);
     for &(at, runs) in &saved.runs {
         probes[at].counts.generation.set(now);
         probes[at].counts.runs.set(runs);
+        if runs >= FREQUENT {
+            PROBES.frequent.push(at as u32);
+        }
     }
 }
 
@@ -153,8 +168,12 @@ pub(super) struct Counts {
 /// Counts a hit of a probe. If it is a breakpoint that exceeds a limit, removes it, or all probes.
 pub(super) fn count_hit(probe: &Probe) {
     if probe.breakpoint.get() && !probe.is_bearable() {
-        let (address, all) = (probe.address, PROBES.stops.get() >= STOP_LIMIT);
-        remove_reported(|patch| (all || patch.address == address) && !patch.predicate);
+        if PROBES.stops.get() >= STOP_LIMIT {
+            remove_reported(|patch| !patch.predicate);
+        } else {
+            let own = patch_at(probe.address).filter(|patch| !patch.predicate);
+            remove_some(&Vec::from_iter(own));
+        }
     }
     PROBES.hits.set(PROBES.hits.get() + 1);
     probe.count_run();
@@ -186,6 +205,19 @@ impl Probe {
             runs.set(0);
         }
         runs.set(runs.get().saturating_add(1));
+        if runs.get() == FREQUENT {
+            self.note_frequent(now);
+        }
+    }
+
+    /// Notes that the probe was reached often in the execution with this number. To find these among all probes takes
+    /// long in a large program.
+    #[cold]
+    fn note_frequent(&self, execution: u32) {
+        if PROBES.frequent_in.get() != execution {
+            forget_frequent(execution);
+        }
+        PROBES.frequent.push(PROBES.probes.index_of(self) as u32);
     }
 
     /// Whether the probe was reached often in this execution.
@@ -222,11 +254,13 @@ pub(super) fn remove_frequent(hits: u64) {
     }
     // From here on not every write is observed.
     stall::stop_finding_polls();
-    remove_reported(|patch| {
-        let mut here = probes_in(patch);
-        here.clone().any(|probe| probe.is_too_frequent(limit.frequent))
-            && here.all(Probe::may_be_sampled)
-    });
+    let probes = PROBES.probes.all();
+    let frequent = PROBES.frequent.all().iter().map(|&at| &probes[at as usize]);
+    let patches = frequent
+        .filter(|probe| probe.is_too_frequent(limit.frequent))
+        .filter_map(|probe| patch_at(probe.address))
+        .filter(|patch| probes_in(patch).all(Probe::may_be_sampled));
+    remove_some(&patches.collect::<Vec<_>>());
 }
 
 /// After this many hits, and then after each so many, a round of learning may end.
@@ -258,18 +292,33 @@ fn probes_in(patch: &Patch) -> impl Iterator<Item = &'static Probe> + Clone {
 
 /// Removes probes until the execution ends, and reports that.
 pub(super) fn remove_reported(which: impl Fn(&Patch) -> bool) {
+    report_removal();
+    remove(which);
+}
+
+/// Removes the probes in these changed ranges of text until the execution ends, and reports that.
+fn remove_some(patches: &[&Patch]) {
+    report_removal();
+    note_removal();
+    put_back_some(patches);
+}
+
+fn report_removal() {
     let executions = &crate::sys::channel::header().instrumentation.probes_removed;
     if !PROBES.removed.get() {
         executions.store(executions.load(Relaxed) + 1, Relaxed);
     }
-    remove(which);
+}
+
+fn note_removal() {
+    PROBES.version.set(PROBES.version.get() + 1);
+    PROBES.removed.set(true);
+    PROBES.absent_alone.set(false);
 }
 
 /// Removes probes until the execution ends.
 fn remove(which: impl Fn(&Patch) -> bool) {
-    PROBES.version.set(PROBES.version.get() + 1);
-    PROBES.removed.set(true);
-    PROBES.absent_alone.set(false);
+    note_removal();
     // The copies of moved instructions stay: a task may be executing one.
     PROBES.modules().for_each(|module| _ = module.with_text(|| put_back(module, &which)));
 }

@@ -1,6 +1,6 @@
 //! The hidden state of the C library, and which functions are async-signal-safe.
 
-use crate::instrument::binary::operand::{Measure, Operand};
+use crate::instrument::binary::operand::{FunctionName, Measure, Operand};
 
 /// The functions that handlers may call at any moment.
 static SAFE: &str = include_str!("signal_safe.txt");
@@ -129,6 +129,7 @@ pub(super) fn operand(
     changes: bool,
     of: &Operand,
 ) -> Operand {
-    let measure = Measure::Hidden { function, hidden, changes };
-    Operand { measure, reads: false, writes: true, ..*of }
+    let measure = Measure::Hidden { hidden, changes };
+    let function = Some(FunctionName::of(function));
+    Operand { measure, function, reads: false, writes: true, ..*of }
 }

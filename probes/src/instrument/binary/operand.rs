@@ -94,9 +94,9 @@ pub(super) enum Measure {
     Slot(u8),
     /// The name of the calling thread, by the word of its control block.
     OwnName,
-    /// No memory: a use of hidden state by the call of this function, and whether it changes the state
+    /// No memory: a use of hidden state by the call of the operand's function, and whether it changes the state
     /// ([`super::library_states`]).
-    Hidden { function: &'static str, hidden: Hidden, changes: bool },
+    Hidden { hidden: Hidden, changes: bool },
     /// The moment when all of these are known.
     HiddenKnown,
     /// All streams, and their open files, from the variable at the operand that leads to the first.
@@ -129,7 +129,7 @@ pub(super) enum Mask {
     Bits(u8),
 }
 
-/// A memory operand.
+/// A memory operand. A large program has hundreds of thousands, so they are small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Operand {
     /// The numbers of general registers, or [`NONE`].
@@ -150,11 +150,51 @@ pub(super) struct Operand {
     pub(super) when: When,
     /// How the function that is called makes the access.
     pub(super) parts: Parts,
+    /// The function that is called, where its name matters.
+    pub(super) function: Option<FunctionName>,
     /// Whether its words of open files are objects of one step, with those of other such operands of the call.
     pub(super) is_joined: bool,
 }
 
+/// A function's name in the catalogue. It takes a word, because most operands have none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FunctionName(&'static &'static str);
+
+impl FunctionName {
+    /// This name, which is never freed.
+    pub(super) fn of(name: &'static str) -> FunctionName {
+        FunctionName(Box::leak(Box::new(name)))
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        self.0
+    }
+}
+
 impl Operand {
+    /// The operand at address 0 that is neither read nor written.
+    pub(super) const NOTHING: Operand = Operand {
+        base: NONE,
+        index: NONE,
+        scale: 1,
+        thread_local: false,
+        pointed: false,
+        displacement: 0,
+        size: 8,
+        measure: Measure::Element,
+        reads: false,
+        writes: false,
+        when: When::Always,
+        parts: Parts::One,
+        function: None,
+        is_joined: false,
+    };
+
+    /// The name of the function that is called; empty where it does not matter.
+    pub(super) fn function_name(&self) -> &'static str {
+        self.function.map_or("", FunctionName::name)
+    }
+
     /// Whether it is state of the library and not memory of the program.
     pub(super) fn is_library_state(&self) -> bool {
         !matches!(self.measure, Measure::TokenPosition | Measure::Continued)
@@ -185,9 +225,9 @@ pub(super) enum Parts {
     /// As one.
     One,
     /// In aligned words of at most eight bytes.
-    Words(&'static str),
-    /// In parts that are not known. The function's name is that in the catalogue.
-    Unknown(&'static str),
+    Words,
+    /// In parts that are not known.
+    Unknown,
 }
 
 /// A condition on an argument.

@@ -7,7 +7,7 @@
 use crate::detect::access::Access;
 use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::calls::report_unexplored;
-use crate::instrument::binary::operand::{Measure, Operand, Parts};
+use crate::instrument::binary::operand::{FunctionName, Measure, Operand, Parts};
 use std::cell::Cell;
 use traces::wire::CALL_IN_PARTS;
 
@@ -29,12 +29,16 @@ pub(super) fn determine(function: &'static str, operands: &mut [Operand]) {
     }
     let scalars = operands.iter().filter(|it| is_of_memory(it) && is_scalar(it)).count();
     let is_copy = !operands.iter().any(is_of_text);
+    let mut name = None;
     for operand in operands.iter_mut().filter(|it| is_of_memory(it)) {
         operand.parts = match operand.measure {
             _ if is_scalar(operand) && scalars < 2 => Parts::One,
-            Measure::Register(_) | Measure::Elements(_) if is_copy => Parts::Words(function),
-            _ => Parts::Unknown(function),
+            Measure::Register(_) | Measure::Elements(_) if is_copy => Parts::Words,
+            _ => Parts::Unknown,
         };
+        if operand.parts != Parts::One {
+            operand.function = Some(*name.get_or_insert_with(|| FunctionName::of(function)));
+        }
     }
 }
 
@@ -69,9 +73,9 @@ fn is_of_text(operand: &Operand) -> bool {
 pub(super) fn marked(operand: &Operand, access: Access) -> Access {
     match operand.parts {
         Parts::One => access,
-        Parts::Words(_) if access.is_of_word() => access,
-        Parts::Unknown(_) if access.size == 1 && operand.measure != Measure::Element => access,
-        Parts::Words(function) | Parts::Unknown(function) => in_parts(access, function),
+        Parts::Words if access.is_of_word() => access,
+        Parts::Unknown if access.size == 1 && operand.measure != Measure::Element => access,
+        Parts::Words | Parts::Unknown => in_parts(access, operand.function_name()),
     }
 }
 

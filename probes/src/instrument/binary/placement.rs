@@ -65,8 +65,11 @@ pub(crate) fn refresh(wanted: Wanted, known: usize) {
     };
     restore();
     let done = PROBES.modules().all(|module| set_module(module, is_wanted));
-    // SAFETY: no slice of the list is in use: only `probe_hit` uses some, while a task runs.
-    unsafe { PROBES.moved.sort_by_key(|moved| moved.entry) };
+    // SAFETY: no slice of the lists is in use: only `probe_hit` and `hot_probes` use some, while a task runs.
+    unsafe {
+        PROBES.moved.sort_by_key(|moved| moved.entry);
+        PROBES.patched.sort_by_key(|patch| patch.address);
+    }
     let done = done && note_written();
     count_jumps();
     if !done {
@@ -120,6 +123,26 @@ pub(super) fn put_back(module: &Module, which: impl Fn(&Patch) -> bool) {
     for patch in PROBES.patched.all().iter().filter(here) {
         patch::restore(patch.address, module.pristine(patch.address, patch.len as usize));
     }
+}
+
+/// Restores the program's own bytes in these changed ranges.
+pub(super) fn put_back_some(patches: &[&Patch]) {
+    let is_in = |module: &Module| patches.iter().any(|patch| module.has(patch.address));
+    for module in PROBES.modules().filter(|module| is_in(module)) {
+        module.with_text(|| {
+            for patch in patches.iter().filter(|patch| module.has(patch.address)) {
+                patch::restore(patch.address, module.pristine(patch.address, patch.len as usize));
+            }
+        });
+    }
+}
+
+/// The changed range of text that contains an address.
+pub(super) fn patch_at(address: u64) -> Option<&'static Patch> {
+    let patches = PROBES.patched.all();
+    let behind = patches.partition_point(|patch| patch.address <= address);
+    let patch = &patches[behind.checked_sub(1)?];
+    (address < patch.address + u64::from(patch.len)).then_some(patch)
 }
 
 /// Restores the program's text.

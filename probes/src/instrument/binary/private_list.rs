@@ -58,6 +58,11 @@ impl<T> PrivateList<T> {
         true
     }
 
+    /// The index of one of the entries.
+    pub(super) fn index_of(&self, entry: &T) -> usize {
+        (std::ptr::from_ref(entry) as u64 - self.base.get()) as usize / size_of::<T>()
+    }
+
     /// Removes all entries.
     ///
     /// # Safety

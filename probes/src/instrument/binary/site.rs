@@ -5,7 +5,7 @@ use crate::instrument::binary::calls::Calls;
 use crate::instrument::binary::catalogue::Lasting;
 use crate::instrument::binary::image::Image;
 use crate::instrument::binary::lock_sites::Exchange;
-use crate::instrument::binary::operand::{Measure, NONE, Operand, Parts, Search, Target, When};
+use crate::instrument::binary::operand::{Measure, NONE, Operand, Search, Target};
 use crate::instrument::binary::rust_library::LibraryPart;
 use crate::instrument::binary::vector_operand::{self, displacement, general};
 use iced_x86::{
@@ -99,6 +99,38 @@ pub(super) fn call(image: &Image, calls: &Calls<'_>, instruction: &Instruction) 
     })
 }
 
+/// Whether it is one of the most frequent instructions, and has no operand in memory. To ask the decoder for the operands
+/// takes longer than to decode the instruction.
+fn is_of_registers(instruction: &Instruction) -> bool {
+    use Mnemonic as M;
+    match instruction.mnemonic() {
+        M::Lea => true,
+        M::Mov
+        | M::Movzx
+        | M::Movsx
+        | M::Movsxd
+        | M::Add
+        | M::Sub
+        | M::Imul
+        | M::Inc
+        | M::Dec
+        | M::Cmp
+        | M::Test
+        | M::And
+        | M::Or
+        | M::Xor
+        | M::Not
+        | M::Neg
+        | M::Shl
+        | M::Shr
+        | M::Sar => {
+            let kinds = [instruction.op0_kind(), instruction.op1_kind()];
+            !kinds.contains(&OpKind::Memory)
+        }
+        _ => false,
+    }
+}
+
 /// The accesses of an instruction to memory that other tasks may see, if any.
 pub(super) fn accesses(
     image: &Image,
@@ -115,10 +147,12 @@ pub(super) fn accesses(
     let target = target(instruction, after_sum);
     if instruction.flow_control() != FlowControl::Next && !leads && target == Target::Fixed
         || is_private(instruction)
+        || target == Target::Fixed && is_of_registers(instruction)
     {
         return None;
     }
     let strange = is_strange(instruction);
+    // Nearly all instructions have at most one. An empty list would grow to room for four.
     let (mut operands, mut stack, mut unknown) = (Vec::new(), false, false);
     for memory in factory.info(instruction).used_memory() {
         if matches!(memory.access(), OpAccess::None | OpAccess::NoMemAccess) {
@@ -143,6 +177,7 @@ pub(super) fn accesses(
             continue; // its own access to the stack
         }
         stack |= on_stack;
+        operands.reserve_exact(1);
         operands.push(operand);
     }
     let is_clock = matches!(instruction.mnemonic(), Mnemonic::Rdtsc | Mnemonic::Rdtscp);
@@ -285,16 +320,12 @@ fn special(instruction: &Instruction, memory: &UsedMemory) -> Option<Operand> {
         base,
         index,
         scale: memory.scale() as u8,
-        thread_local: false,
-        pointed: false,
         displacement,
         size,
         measure,
         reads: true,
         writes,
-        when: When::Always,
-        parts: Parts::One,
-        is_joined: false,
+        ..Operand::NOTHING
     })
 }
 
@@ -354,15 +385,12 @@ fn operand(
         base,
         index,
         scale,
-        pointed: false,
         thread_local,
         displacement,
         size,
         measure,
         reads,
         writes,
-        when: When::Always,
-        parts: Parts::One,
-        is_joined: false,
+        ..Operand::NOTHING
     }))
 }

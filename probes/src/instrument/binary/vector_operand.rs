@@ -1,7 +1,7 @@
 //! The memory operands of vector instructions that access one element for each lane: gathers, scatters, and
 //! instructions with a mask.
 
-use crate::instrument::binary::operand::{Lanes, Mask, Measure, NONE, Operand, Parts, When};
+use crate::instrument::binary::operand::{Lanes, Mask, Measure, NONE, Operand};
 use iced_x86::{Instruction, Mnemonic, OpAccess, Register, UsedMemory};
 
 /// The operand, if the instruction accesses one element for each lane.
@@ -17,16 +17,12 @@ pub(super) fn of(instruction: &Instruction, memory: &UsedMemory) -> Option<Opera
         base: general(memory.base())?,
         index: if lanes.index.is_some() { NONE } else { general(memory.index())? },
         scale: memory.scale() as u8,
-        thread_local: false,
-        pointed: false,
         displacement: displacement(instruction, memory),
         size: element,
         measure: Measure::Lanes(lanes),
         reads: !writes,
         writes,
-        when: When::Always,
-        parts: Parts::One,
-        is_joined: false,
+        ..Operand::NOTHING
     })
 }
 
