@@ -17,6 +17,7 @@ pub(crate) mod file_lock;
 pub(crate) mod forks;
 pub(crate) mod interruption;
 pub(crate) mod ipc;
+mod job_control;
 pub(crate) mod left_files;
 pub(crate) mod messages;
 pub(crate) mod opening;

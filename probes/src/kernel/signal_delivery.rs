@@ -8,6 +8,7 @@
 
 use crate::detect::access;
 use crate::instrument::binary::calls;
+use crate::kernel::job_control;
 use crate::kernel::signal_calls::{action, expect_handler, is_harmless, set_action, visit_action};
 use crate::schedule::scheduler::{self, point};
 use crate::state::end::End;
@@ -62,15 +63,16 @@ fn send(number: u16, signal: i32, information: Information, site: u64) -> c_int 
     if task.life() != Lifecycle::Alive {
         return libc::ESRCH;
     }
+    job_control::discard_opposites(signal, site);
     let waited_for = is_waited_for(number, signal);
     if acts.handler == libc::SIG_IGN as u64 && !waited_for {
         return 0;
     }
     if acts.handler == libc::SIG_DFL as u64 && task.mask.get() & bit(signal) == 0 && !waited_for {
-        if is_harmless(signal) {
-            return 0;
+        if !is_harmless(signal) {
+            by_default(signal, site);
         }
-        by_default(signal, site);
+        return 0;
     }
     if !pending_signals::add(To::Task(number), signal, information) {
         return libc::EAGAIN;
@@ -79,10 +81,13 @@ fn send(number: u16, signal: i32, information: Information, site: u64) -> c_int 
     0
 }
 
-/// The default action of a signal without a handler.
-fn by_default(signal: i32, site: u64) -> ! {
-    if matches!(signal, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) {
-        outcome::unsupported("a signal that stops the process", site);
+/// The default action of a signal without a handler. Returns only if that is to stop the process, which is continued at
+/// once.
+fn by_default(signal: i32, site: u64) {
+    if job_control::is_stop(signal) {
+        job_control::report_stop(site);
+        send_to_process(libc::SIGCONT, Information::BY_PROCESS, site);
+        return;
     }
     stops::signal(signal);
     let kind = if signal == libc::SIGABRT { FailureKind::Abort } else { FailureKind::Crash };
@@ -270,6 +275,12 @@ fn receiver(signal: i32) -> Option<u16> {
 
 /// A signal for a task arrives, as a part of the running step.
 pub(crate) fn arrive_at(number: u16, signal: i32, information: Information, site: u64) {
+    let is_masked = world().tasks[usize::from(number)].mask.get() & bit(signal) != 0;
+    if job_control::is_stop(signal) && action(signal).handler == libc::SIG_DFL as u64 && !is_masked
+    {
+        // `SIGCONT` would have to be a step of the task that stops the process.
+        outcome::unsupported("a signal of a timer that stops the process", site);
+    }
     send(number, signal, information, site);
 }
 
@@ -349,6 +360,7 @@ pub(crate) fn send_to_process(signal: i32, information: Information, site: u64) 
     if let Some(number) = receiver(signal) {
         return -i64::from(send(number, signal, information, site));
     }
+    job_control::discard_opposites(signal, site);
     let is_added = pending_signals::add(To::Process, signal, information);
     if is_added { 0 } else { -i64::from(libc::EAGAIN) }
 }

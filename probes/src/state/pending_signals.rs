@@ -190,7 +190,14 @@ pub(crate) fn take_any(set: u64) -> Option<(i32, Information)> {
     })
 }
 
-/// The signal is ignored from here on: pending ones are discarded.
+/// Whether a signal is pending for a task, or for the process.
+pub(crate) fn is_pending(signal: i32) -> bool {
+    let world = world();
+    let mut all = world.alive().map(To::Task).chain([To::Process]);
+    all.any(|to| mask(to).get() & bit(signal) != 0)
+}
+
+/// The signal is ignored from here on, or another one discards it: pending ones are forgotten.
 pub(crate) fn forget(signal: i32) {
     let world = world();
     let tasks = world.alive().map(To::Task);

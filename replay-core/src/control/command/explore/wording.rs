@@ -292,6 +292,10 @@ fn unknown_call(name: &str, library: &str, place: Option<String>) -> String {
              changed{from}; remove it at the end, or write in the working directory (--scratch)"
         );
     }
+    if name.contains(' ') {
+        // Something else than a function, whose name has no spaces.
+        return format!("not explored: {name} ({library}){from}");
+    }
     format!(
         "not explored: calls of `{}` in {library}{from}: what the function reads and writes is not known",
         demangle(name)

@@ -260,6 +260,10 @@ fn calls_with_unknown_effects_are_named_with_their_place() {
          and writes is not known"
     );
     assert_eq!(
+        line("what a device does"),
+        "not explored: what a device does (libfoo.so), from queue.c:9"
+    );
+    assert_eq!(
         line(&format!("{UNKNOWN_INSTRUCTION}vpgatherdd")),
         "not explored: accesses of the instruction `vpgatherdd` in libfoo.so, from queue.c:9: the \
          extent of what it reads and writes is not known"
