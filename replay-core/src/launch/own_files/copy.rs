@@ -3,7 +3,7 @@
 use crate::scratch::Scratch;
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes, Metadata, Permissions};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -105,9 +105,7 @@ fn copy(kind: Kind, from: &Path, to: &Path) -> io::Result<()> {
         Kind::Link => return std::os::unix::fs::symlink(fs::read_link(from)?, to),
         Kind::Directory => fs::create_dir(to)?,
         Kind::Pipe => nix::unistd::mkfifo(to, nix::sys::stat::Mode::S_IRWXU)?,
-        Kind::File => {
-            fs::copy(from, to)?;
-        }
+        Kind::File => copy_contents(from, to)?,
     }
     let metadata = fs::metadata(from)?;
     if kind == Kind::File {
@@ -116,6 +114,14 @@ fn copy(kind: Kind, from: &Path, to: &Path) -> io::Result<()> {
         File::open(to)?.set_times(times.set_accessed(metadata.accessed()?))?;
     }
     fs::set_permissions(to, Permissions::from_mode(metadata.mode()))
+}
+
+/// Copies what a file contains now: a file to which another process appends all the time has no end.
+fn copy_contents(from: &Path, to: &Path) -> io::Result<()> {
+    let file = File::open(from)?;
+    let len = file.metadata()?.len();
+    io::copy(&mut file.take(len), &mut File::create(to)?)?;
+    Ok(())
 }
 
 /// What identifies a version of an entry. Every change of a file's contents or properties sets the last
@@ -229,6 +235,14 @@ fn make_removable(directory: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_never_ends_is_copied_up_to_its_length() {
+        let scratch = Scratch::new().expect("there is a directory");
+        let to = scratch.path().join("copy");
+        copy_contents(Path::new("/dev/zero"), &to).expect("it is copied");
+        assert_eq!(fs::read(&to).expect("it is there"), b"");
+    }
 
     /// Paths, kinds, permissions and contents below a directory.
     fn listing(directory: &Path) -> BTreeMap<PathBuf, (Option<Kind>, u32, Vec<u8>)> {
