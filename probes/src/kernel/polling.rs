@@ -4,6 +4,7 @@ use crate::kernel::own_names;
 use crate::kernel::private;
 use crate::kernel::signal_descriptor;
 use crate::kernel::timer::descriptor;
+use crate::state::clients;
 use crate::state::task::ExternalWait;
 use crate::state::world::world;
 use crate::sys::raw;
@@ -166,7 +167,8 @@ pub(crate) fn room(descriptor: u64) -> i16 {
 
 /// Whether only a system call of this process can make a descriptor ready.
 fn changes_with_calls(descriptor: u64) -> bool {
-    private::is_private(descriptor) && private::is_local(descriptor)
+    // Live clients are other processes.
+    !clients::are_live() && private::is_private(descriptor) && private::is_local(descriptor)
 }
 
 /// The descriptors of the poll at this address.

@@ -37,6 +37,7 @@ use crate::steps::declarations;
 use crate::steps::identity;
 use crate::steps::record;
 use crate::sys::channel;
+use crate::sys::raw;
 use crate::sys::stops;
 use search::reduction::objects::Objects;
 use search::reduction::pending::{Harness, put_main_last};
@@ -510,6 +511,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     }
     drop(stalls);
     let (mut count, mut digest, mut expiries);
+    let mut has_asked_again = false;
     loop {
         (count, digest, expiries) = (0, 0, 0);
         let stalls = root.stalls.borrow();
@@ -542,6 +544,12 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         if root.scope.main_last && count > 1 && scratch.enabled[0] == TaskId::MAIN {
             (count, expiries) = without_main(scratch, count, expiries);
             digest ^= world.tasks[0].word.get();
+        }
+        if count == 0 && world.outside.get() > 0 && !has_asked_again {
+            // Before waits are taken for endless ones, the kernel answers once more.
+            has_asked_again = true;
+            raw::note_change();
+            continue;
         }
         if count == 0 && interrupt::release(world) {
             continue;

@@ -14,6 +14,13 @@ pub(crate) fn changes() -> u64 {
     CHANGES.load(Relaxed)
 }
 
+/// Notes that a descriptor may be ready that was not before.
+pub(crate) fn note_change() {
+    // One kernel thread runs the program; a lost update of another one's call would only be a change less, and that
+    // thread makes no descriptor ready.
+    CHANGES.store(changes().wrapping_add(1), Relaxed);
+}
+
 /// Makes system calls that only inspect: those of `inspect` count as no change.
 pub(crate) fn inspecting<T>(inspect: impl FnOnce() -> T) -> T {
     let changes = changes();
@@ -49,9 +56,7 @@ fn leaves_readiness(number: i64) -> bool {
 /// reads or writes there, and its effect does not invalidate memory that is in use.
 pub(crate) unsafe fn syscall(number: i64, args: [u64; 6]) -> i64 {
     if !leaves_readiness(number) {
-        // One kernel thread runs the program; a lost update of another one's call would only be a change less, and that
-        // thread makes no descriptor ready.
-        CHANGES.store(CHANGES.load(Relaxed).wrapping_add(1), Relaxed);
+        note_change();
     }
     let result: i64;
     // SAFETY: the instruction clobbers rcx, r11 and rax, and memory as the call specifies; the
