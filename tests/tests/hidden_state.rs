@@ -27,12 +27,15 @@ const INCOMPLETE: [(&str, &str); 23] = [
     ("group_next", "`getgrent`"),
     ("service_next", "`getservent`"),
     ("own_call_lseek", "`lseek`"),
-    ("own_call_umask", "`system call"),
-    ("standard_stream_closed", "`a standard stream that is closed`"),
-    ("standard_stream_replaced", "`a standard stream that another file replaces`"),
-    ("own_memory_read", "`accesses through /proc/self/mem`"),
-    ("status_of_process", "`the process's own state in /proc`"),
-    ("mapped_in_proc", "`the process's own state in /proc`"),
+    ("own_call_umask", "system call"),
+    ("standard_stream_closed", "not explored: a standard stream that is closed (the kernel)"),
+    (
+        "standard_stream_replaced",
+        "not explored: a standard stream that another file replaces (the kernel)",
+    ),
+    ("own_memory_read", "not explored: accesses through /proc/self/mem (the kernel)"),
+    ("status_of_process", "not explored: the process's own state in /proc (the kernel)"),
+    ("mapped_in_proc", "not explored: the process's own state in /proc (the kernel)"),
     ("own_random", "`srandom_r`"),
 ];
 

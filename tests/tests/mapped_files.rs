@@ -11,7 +11,7 @@ use traces::report::{Report, Verdict};
 
 /// The cases whose failure is not found, and a part of what the report says.
 const INCOMPLETE: [(&str, &str); 1] =
-    [("private_beside_shared", "`a file that is mapped both shared and privately`")];
+    [("private_beside_shared", "a file that is mapped both shared and privately (the kernel)")];
 
 fn explore(program: &Path, case: &str) -> Report {
     let home = Home::new();
