@@ -151,7 +151,7 @@ fn restore() {
         PROBES.modules().for_each(|module| _ = module.with_text(|| put_back(module, |_| true)));
     }
     // SAFETY: slices of the two lists are used only in this file, within the functions called above,
-    // and in `probe_hit`, while a task runs.
+    // and in `probe_hit` and `hot_probes`, while a task runs.
     unsafe {
         PROBES.patched.clear();
         PROBES.moved.clear();
