@@ -116,8 +116,9 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         overdue::note();
         return;
     }
-    // The bit of a page fault's error code that means a write.
+    // The bits of a page fault's error code that mean a write, and the fetch of an instruction.
     const WRITE: i64 = 2;
+    const FETCH: i64 = 16;
     // SAFETY: as above.
     let error = unsafe { (*context).uc_mcontext.gregs[libc::REG_ERR as usize] };
     if signal == libc::SIGSEGV
@@ -125,6 +126,9 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         && error & WRITE != 0
         && crate::memory::snapshot::write_fault(fault)
     {
+        return;
+    }
+    if signal == libc::SIGSEGV && code > 0 && error & FETCH != 0 && binary::on_execution(fault) {
         return;
     }
     // SAFETY: as above; the reference ends with the call.

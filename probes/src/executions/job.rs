@@ -96,6 +96,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         compared: Cell::new(Compared::default()),
         repeats: Cell::new(None),
         paths_read: Exclusive::new(BTreeSet::new()),
+        entered: Exclusive::new(Vec::new()),
         stacks: Exclusive::new(Vec::new()),
         learned: Exclusive::new(Growing::new(job.learned)),
         learns: job.learn,

@@ -5,7 +5,7 @@ use crate::detect::access::{
 };
 use crate::detect::{delayed_stores, learned_points, race};
 use crate::instrument::binary;
-use crate::instrument::binary::placement::Wanted;
+use crate::instrument::binary::probe::Wanted;
 use crate::instrument::compiled;
 use crate::memory::{runtime_heap, shared_views};
 use crate::schedule::predicates;

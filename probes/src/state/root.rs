@@ -272,6 +272,8 @@ pub(crate) struct Root {
     pub(crate) compared: Cell<Compared>,
     /// Hashes of the paths that executions read, among files that they share.
     pub(crate) paths_read: Exclusive<BTreeSet<u64>>,
+    /// Addresses in the pages of code that the program executed for the first time, since the last execution began.
+    pub(crate) entered: Exclusive<Vec<u64>>,
     /// How the execution ended in a fork that is run again because memory reset is not used.
     pub(crate) repeats: Cell<Option<u64>>,
     /// The sizes and guards of the stacks of its tasks.
@@ -368,6 +370,7 @@ impl Root {
             self.earlier_learning.end_borrows();
             self.raced.end_borrows();
             self.paths_read.end_borrows();
+            self.entered.end_borrows();
             self.delayed.end_borrows();
             self.beside.end_borrows();
             self.conflicted.end_borrows();

@@ -1,6 +1,9 @@
 //! The decoder over a module made of a fuzzer's input ([`image`]).
 
 #[allow(dead_code, reason = "the runtime uses the rest")]
+#[path = "../../../../probes/src/instrument/binary/address_set.rs"]
+mod address_set;
+#[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/bounded_spin.rs"]
 mod bounded_spin;
 #[allow(dead_code, reason = "the runtime uses the rest")]
@@ -26,6 +29,9 @@ mod lock_sites;
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/operand.rs"]
 mod operand;
+#[allow(dead_code, reason = "the runtime uses the rest")]
+#[path = "../../../../probes/src/instrument/binary/outline.rs"]
+mod outline;
 mod parts;
 #[path = "../../../../probes/src/instrument/binary/rust_library.rs"]
 mod rust_library;
@@ -40,14 +46,25 @@ mod vector_operand;
 /// Decodes a module made of `input`, and checks the result.
 pub(crate) fn check(input: &[u8]) {
     let end = image::set(input);
-    for code in decode::program(None, &[], true, &decode::modules(), &catalogue::Catalogue::new()) {
-        assert!(code.covered <= code.bytes, "{} of {}", code.covered, code.bytes);
-        let inside = |address: u64| (image::CODE..end).contains(&address);
-        for site in &code.sites {
-            assert!(inside(site.address) && site.behind > site.address && site.behind <= end);
+    let inside = |address: u64| (image::CODE..end).contains(&address);
+    for image in image::Image::all() {
+        let listed = image.text().and_then(|text| image.functions(text)).unwrap_or_default();
+        let module = decode::module(&image, calls::Calls(&listed), (true, None, &[]));
+        let Some((_, outline, source)) = module else { continue };
+        assert!(outline.covered <= outline.bytes, "{} of {}", outline.covered, outline.bytes);
+        assert!(outline.functions.is_sorted_by_key(|function| function.start));
+        let mut factory = iced_x86::InstructionInfoFactory::new();
+        let mut room = 0;
+        for function in &outline.functions {
+            assert_eq!(function.first, room);
+            room += function.room;
+            let sites = source.decode(&mut factory, function).sites;
+            assert!(sites.len() <= function.room as usize, "the outline leaves too little room");
+            for site in &sites {
+                assert!(inside(site.address) && site.behind > site.address && site.behind <= end);
+            }
+            assert!(sites.is_sorted_by_key(|site| site.address));
         }
-        assert!(code.sites.is_sorted_by_key(|site| site.address));
-        assert!(code.functions.is_sorted_by_key(|function| function.start));
-        assert!(code.targets.is_sorted());
+        assert_eq!(outline.room, room);
     }
 }

@@ -6,7 +6,6 @@
 
 use crate::instrument::binary::image::Image;
 use iced_x86::{Instruction, Mnemonic, OpKind};
-use std::collections::HashSet;
 
 /// Addresses that the code of a module refers to.
 #[derive(Debug, Default)]
@@ -14,7 +13,7 @@ pub(super) struct Named {
     /// Addresses of code that an instruction computes or contains.
     code: Vec<u64>,
     /// Addresses of constants, which may be tables.
-    constants: HashSet<u64>,
+    constants: Vec<u64>,
 }
 
 impl Named {
@@ -36,7 +35,7 @@ impl Named {
             let target = one.ip_rel_memory_address();
             address(target);
             if image.is_constant(target) {
-                self.constants.insert(target);
+                self.constants.push(target);
             }
         }
         for at in 0..one.op_count() {
@@ -51,24 +50,25 @@ impl Named {
         named
     }
 
-    /// All targets in these addresses and in the module's data.
-    pub(super) fn targets(self, image: &Image, text: (u64, u64)) -> Vec<u64> {
+    /// Calls `each` with all targets in these addresses and in the module's data.
+    pub(super) fn targets(mut self, image: &Image, text: (u64, u64), mut each: impl FnMut(u64)) {
         let is_code = |address: &u64| (text.0..text.1).contains(address);
-        let mut targets = self.code;
+        self.code.into_iter().for_each(&mut each);
         // Words in tables of labels or functions.
         for bytes in image.data() {
             let words = bytes.chunks_exact(8).filter_map(|word| word.try_into().ok());
-            targets.extend(words.map(u64::from_le_bytes).filter(is_code));
+            words.map(u64::from_le_bytes).filter(is_code).for_each(&mut each);
         }
+        self.constants.sort_unstable();
+        self.constants.dedup();
         // Tables of distances from the table to each target.
         for table in self.constants {
             let entries = image.bytes(table).unwrap_or(&[]).chunks_exact(4);
             let distances = entries.filter_map(|entry| entry.try_into().ok());
             let reached = distances
                 .map(|distance| table.wrapping_add_signed(i64::from(i32::from_le_bytes(distance))));
-            targets.extend(reached.take_while(is_code));
+            reached.take_while(is_code).for_each(&mut each);
         }
-        targets
     }
 }
 

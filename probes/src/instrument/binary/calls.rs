@@ -69,6 +69,11 @@ impl<'a> Calls<'a> {
         Calls { catalogue, modules, imports, functions }
     }
 
+    /// The functions of the module itself.
+    pub(super) fn functions(&self) -> &'a [Listed] {
+        self.functions
+    }
+
     /// The number of a function of a system library whose code could not be decoded: it is unknown, and
     /// reported when it is entered. None for the program's own code, which counts whether it is entered or
     /// not.

@@ -10,10 +10,10 @@
 use crate::detect::access::POINTS;
 use crate::detect::access::note_gap;
 use crate::detect::learned_points;
-use crate::instrument::binary::placement::{patch_at, put_back, put_back_some, write_again};
-use crate::instrument::binary::{
-    PROBES, Patch, Probe, are_any, are_there, calls, image, paths, spin_reads, targets,
-};
+use crate::instrument::binary::placement::{patch_at, put_back, write_again};
+use crate::instrument::binary::probe::{PROBES, Patch, Probe, are_any, are_there};
+use crate::instrument::binary::removal::{Removal, probes_in};
+use crate::instrument::binary::{calls, image, paths, spin_reads, targets};
 use crate::schedule::stall;
 use crate::state::end::End;
 use crate::state::outcome;
@@ -42,8 +42,8 @@ pub(super) fn is_too_frequent_alone() -> bool {
 
 /// Removes all probes until main creates another task, except those at calls with lasting effects.
 pub(super) fn remove_while_alone() {
-    if !PROBES.removed.get() {
-        remove(|patch| !patch.predicate && probes_in(patch).all(|probe| probe.lasting.is_none()));
+    if PROBES.removal.get() == Removal::None {
+        remove(Removal::ButLasting);
         PROBES.absent_alone.set(true);
     }
 }
@@ -54,7 +54,7 @@ pub(crate) fn second_task() {
     if PROBES.absent_alone.replace(false) {
         PROBES.version.set(PROBES.version.get() + 1);
         write_again();
-        PROBES.removed.set(false);
+        PROBES.removal.set(Removal::None);
     }
 }
 
@@ -94,11 +94,11 @@ pub(crate) struct Saved {
     hits: u64,
     hits_alone: u64,
     stops: u64,
-    removed: bool,
+    removal: Removal,
     absent_alone: bool,
     version: u64,
     /// The probes that were reached, and how often.
-    runs: Vec<(usize, u32)>,
+    runs: Vec<(u64, u32)>,
     targets: targets::Saved,
     reported: Vec<usize>,
 }
@@ -106,16 +106,16 @@ pub(crate) struct Saved {
 /// The state in the running execution.
 pub(crate) fn save() -> Saved {
     let now = POINTS.shadow.generation();
-    let probes = PROBES.probes.all().iter().map(|probe| &probe.counts).enumerate();
-    let reached = probes.filter(|(_, counts)| counts.generation.get() == now);
+    let reached = PROBES.all().filter(|probe| probe.counts.generation.get() == now);
+    let runs = |probe: &Probe| (PROBES.probes.number_of(probe) as u64, probe.counts.runs.get());
     Saved {
         hits: PROBES.hits.get(),
         hits_alone: PROBES.hits_alone.get(),
         stops: PROBES.stops.get(),
-        removed: PROBES.removed.get(),
+        removal: PROBES.removal.get(),
         absent_alone: PROBES.absent_alone.get(),
         version: PROBES.version.get(),
-        runs: reached.map(|(at, counts)| (at, counts.runs.get())).collect(),
+        runs: reached.map(runs).collect(),
         targets: targets::save(),
         reported: calls::reported(),
     }
@@ -129,7 +129,7 @@ pub(crate) fn are_those(saved: &Saved) -> bool {
 /// An execution is about to begin that continues where `saved` was the state: it begins with the probes
 /// [that are there](are_those).
 pub(crate) fn keep() {
-    PROBES.removed.set(false);
+    PROBES.removal.set(Removal::None);
 }
 
 /// An execution that has begun continues where `saved` was the state.
@@ -138,15 +138,17 @@ pub(crate) fn restore(saved: &Saved) {
     PROBES.hits.set(saved.hits);
     PROBES.hits_alone.set(saved.hits_alone);
     PROBES.stops.set(saved.stops);
-    PROBES.removed.set(saved.removed);
+    PROBES.removal.set(saved.removal);
     PROBES.absent_alone.set(saved.absent_alone);
     targets::restore(&saved.targets);
     calls::restore(&saved.reported);
-    let (now, probes) = (POINTS.shadow.generation(), PROBES.probes.all());
+    let now = POINTS.shadow.generation();
     forget_frequent(now);
     for &(at, runs) in &saved.runs {
-        probes[at].counts.generation.set(now);
-        probes[at].counts.runs.set(runs);
+        // SAFETY: a task reached the probe, by its copy or by a breakpoint that was installed with one.
+        let counts = unsafe { &PROBES.probe(at).counts };
+        counts.generation.set(now);
+        counts.runs.set(runs);
         if runs >= FREQUENT {
             PROBES.frequent.push(at as u32);
         }
@@ -169,10 +171,10 @@ pub(super) struct Counts {
 pub(super) fn count_hit(probe: &Probe) {
     if probe.breakpoint.get() && !probe.is_bearable() {
         if PROBES.stops.get() >= STOP_LIMIT {
-            remove_reported(|patch| !patch.predicate);
+            remove_reported(Removal::ButPredicates);
         } else {
             let own = patch_at(probe.address).filter(|patch| !patch.predicate);
-            remove_some(&Vec::from_iter(own));
+            remove_some(own.into_iter());
         }
     }
     PROBES.hits.set(PROBES.hits.get() + 1);
@@ -217,7 +219,7 @@ impl Probe {
         if PROBES.frequent_in.get() != execution {
             forget_frequent(execution);
         }
-        PROBES.frequent.push(PROBES.probes.index_of(self) as u32);
+        PROBES.frequent.push(PROBES.probes.number_of(self) as u32);
     }
 
     /// Whether the probe was reached often in this execution.
@@ -254,13 +256,13 @@ pub(super) fn remove_frequent(hits: u64) {
     }
     // From here on not every write is observed.
     stall::stop_finding_polls();
-    let probes = PROBES.probes.all();
-    let frequent = PROBES.frequent.all().iter().map(|&at| &probes[at as usize]);
+    // SAFETY: a task reached each of them, by its copy or by a breakpoint that was installed with one.
+    let frequent = PROBES.frequent.all().iter().map(|&at| unsafe { PROBES.probe(at.into()) });
     let patches = frequent
         .filter(|probe| probe.is_too_frequent(limit.frequent))
         .filter_map(|probe| patch_at(probe.address))
         .filter(|patch| probes_in(patch).all(Probe::may_be_sampled));
-    remove_some(&patches.collect::<Vec<_>>());
+    remove_some(patches.collect::<Vec<_>>().into_iter());
 }
 
 /// After this many hits, and then after each so many, a round of learning may end.
@@ -281,61 +283,58 @@ fn end_beginning(hits: u64) {
     }
 }
 
-/// The probes that a patch contains.
-fn probes_in(patch: &Patch) -> impl Iterator<Item = &'static Probe> + Clone {
-    let probes = PROBES.probes.all();
-    let first = probes.partition_point(|probe| probe.address < patch.address);
-    let end = patch.address + u64::from(patch.len);
-    let here = probes[first..].iter().take_while(move |probe| probe.address < end);
-    here.filter(|probe| probe.copy.get() != 0)
-}
-
 /// Removes probes until the execution ends, and reports that.
-pub(super) fn remove_reported(which: impl Fn(&Patch) -> bool) {
+pub(super) fn remove_reported(removal: Removal) {
     report_removal();
-    remove(which);
+    remove(removal);
 }
 
 /// Removes the probes in these changed ranges of text until the execution ends, and reports that.
-fn remove_some(patches: &[&Patch]) {
+fn remove_some(patches: impl Iterator<Item = &'static Patch> + Clone) {
     report_removal();
-    note_removal();
-    put_back_some(patches);
+    note_removal(Removal::Frequent);
+    put_back(patches);
 }
 
 fn report_removal() {
     let executions = &crate::sys::channel::header().instrumentation.probes_removed;
-    if !PROBES.removed.get() {
+    if PROBES.removal.get() == Removal::None {
         executions.store(executions.load(Relaxed) + 1, Relaxed);
     }
 }
 
-fn note_removal() {
+fn note_removal(removal: Removal) {
     PROBES.version.set(PROBES.version.get() + 1);
-    PROBES.removed.set(true);
+    PROBES.removal.set(PROBES.removal.get().max(removal));
     PROBES.absent_alone.set(false);
 }
 
-/// Removes probes until the execution ends.
-fn remove(which: impl Fn(&Patch) -> bool) {
-    note_removal();
+/// Removes probes until the execution ends, also those of functions that the program executes later.
+fn remove(removal: Removal) {
+    note_removal(removal);
     // The copies of moved instructions stay: a task may be executing one.
-    PROBES.modules().for_each(|module| _ = module.with_text(|| put_back(module, &which)));
+    put_back(PROBES.patches().filter(move |patch| removal.includes(patch)));
 }
 
 /// Removes all probes until the execution ends. Called when a task panics: what it does to print
 /// the message is not the program's own work.
 pub(crate) fn remove_all() {
     if are_there() {
-        remove(|patch| !patch.predicate);
+        remove(Removal::ButPredicates);
     }
 }
 
 /// This process is a copy that the program made: removes all probes from it.
 pub(crate) fn remove_from_copy() {
     if are_any() {
-        remove(|_| true);
+        remove_with_all_pages();
     }
+}
+
+/// Removes all probes, and opens all pages of the program's text.
+fn remove_with_all_pages() {
+    remove(Removal::All);
+    PROBES.modules().for_each(|module| _ = module.pages.set_closing(false));
 }
 
 /// The program is about to write these bytes, or to change their protection. Returns whether they
@@ -345,7 +344,7 @@ pub(crate) fn about_to_change(start: u64, len: u64) -> bool {
     let is_code = are_any() && PROBES.modules().any(|module| overlaps(module.text()));
     if is_code {
         note_gap(InstrumentationGap::Changed);
-        remove(|_| true);
+        remove_with_all_pages();
     }
     is_code
 }

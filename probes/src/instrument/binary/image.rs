@@ -4,7 +4,7 @@
 use crate::instrument::binary::paths;
 use crate::instrument::binary::symbols::Sections;
 use gimli::{BaseAddresses, EhFrame, EhFrameHdr, LittleEndian, UnwindSection};
-use iced_x86::{Decoder, DecoderOptions, Mnemonic};
+use iced_x86::{Code, Decoder, DecoderOptions, Mnemonic};
 use std::ffi::{CStr, c_void};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
@@ -378,8 +378,9 @@ impl Image {
         for (next, behind) in known.chain([(end, end)]) {
             let gap = at..next.min(end);
             let is_start_up = last.is_some_and(|last| gap.contains(&last));
-            if !(gap.is_empty() || is_start_up && gap.end - gap.start <= START_UP) {
-                unlisted += self.unpadded(gap.start, gap.end);
+            if !gap.is_empty() {
+                let doing = self.unpadded(gap.start, gap.end);
+                unlisted += if is_start_up && doing <= START_UP { 0 } else { doing };
             }
             at = at.max(behind);
         }
@@ -396,7 +397,11 @@ impl Image {
             let instruction = decoder.decode();
             let at = (instruction.ip() - start) as usize;
             let zeros = bytes[at..(instruction.next_ip() - start) as usize].iter().all(|b| *b == 0);
-            let pads = matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3);
+            // Assemblers put a jump in front of much padding.
+            let skips =
+                instruction.code() == Code::Jmp_rel32_64 || instruction.code() == Code::Jmp_rel8_64;
+            let pads = matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3)
+                || skips && instruction.near_branch_target() == end;
             doing += if pads || zeros { 0 } else { instruction.len() as u64 };
         }
         doing

@@ -1,22 +1,36 @@
 //! One of the program's own modules: the executable, or one of its libraries.
 
-use crate::instrument::binary::patch;
+use crate::instrument::binary::address_set::AddressSet;
+use crate::instrument::binary::pages::Pages;
 use crate::instrument::binary::private_list::PrivateList;
-use crate::instrument::binary::trampoline::Area;
-use std::cell::{Cell, RefCell};
+use crate::instrument::binary::trampoline::{Area, Moved};
+use std::cell::RefCell;
+
+/// The most instructions that move together for one probe.
+const MOST_MOVED: usize = 6;
 
 /// A module that has probes.
 pub(super) struct Module {
-    text: Cell<(u64, u64)>,
+    pub(super) pages: Pages,
     /// The program's original text.
     pristine: PrivateList<u8>,
     /// Copies of its instructions, within reach of relative addresses.
     pub(super) area: RefCell<Option<Area>>,
+    /// The instructions that have a copy, ascending by the copy's address.
+    pub(super) moved: PrivateList<Moved>,
+    /// Where branches may lead to.
+    pub(super) targets: RefCell<AddressSet>,
 }
 
 impl Module {
     pub(super) const fn new() -> Module {
-        Module { text: Cell::new((0, 0)), pristine: PrivateList::new(), area: RefCell::new(None) }
+        Module {
+            pages: Pages::new(),
+            pristine: PrivateList::new(),
+            area: RefCell::new(None),
+            moved: PrivateList::new(),
+            targets: RefCell::new(AddressSet::new()),
+        }
     }
 
     /// Initialises this entry for a module with so many sites, whose probes call `stub`; false if
@@ -28,24 +42,25 @@ impl Module {
             unsafe { std::slice::from_raw_parts(text.0 as *const u8, (text.1 - text.0) as usize) };
         let Some(area) = Area::map(text, sites, stub) else { return false };
         *self.area.borrow_mut() = Some(area);
-        self.text.set(text);
-        self.pristine.keep_bytes(bytes)
+        self.pages.prepare(text)
+            && self.moved.map(sites * MOST_MOVED)
+            && self.pristine.keep_bytes(bytes)
     }
 
     /// The range of its code.
     pub(super) fn text(&self) -> (u64, u64) {
-        self.text.get()
+        self.pages.text()
     }
 
     /// Whether an address is in its code.
     pub(super) fn has(&self, address: u64) -> bool {
-        let (low, high) = self.text.get();
+        let (low, high) = self.pages.text();
         (low..high).contains(&address)
     }
 
     /// `len` bytes of its original code.
     pub(super) fn pristine(&self, address: u64, len: usize) -> &'static [u8] {
-        let at = (address - self.text.get().0) as usize;
+        let at = (address - self.pages.text().0) as usize;
         &self.pristine.all()[at..at + len]
     }
 
@@ -61,12 +76,12 @@ impl Module {
     }
 
     /// Memory ranges of the runtime.
-    pub(super) fn ranges(&self) -> [(u64, u64); 2] {
-        [self.pristine.range(), self.copies()]
+    pub(super) fn ranges(&self) -> [(u64, u64); 4] {
+        [self.pristine.range(), self.copies(), self.pages.range(), self.moved.range()]
     }
 
     /// Makes its text writable while `change` runs; false if the system refuses that.
     pub(super) fn with_text(&self, change: impl FnOnce()) -> bool {
-        patch::with_text(self.text.get(), change)
+        self.pages.with_text(self.pages.text(), change)
     }
 }

@@ -12,16 +12,6 @@ pub(super) fn protect(start: u64, len: u64, prot: i32) -> bool {
     unsafe { raw::call!(libc::SYS_mprotect, start, len, prot) == 0 }
 }
 
-/// Makes the text writable while `change` runs; false if the system refuses that.
-pub(super) fn with_text(text: (u64, u64), change: impl FnOnce()) -> bool {
-    let len = text.1 - text.0;
-    if !protect(text.0, len, libc::PROT_READ | libc::PROT_WRITE) {
-        return false;
-    }
-    change();
-    protect(text.0, len, libc::PROT_READ | libc::PROT_EXEC)
-}
-
 /// Writes a breakpoint over an instruction.
 pub(super) fn breakpoint(address: u64) {
     // SAFETY: callers pass an address in text that `with_text` has made writable; no reference to

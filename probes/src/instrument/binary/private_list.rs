@@ -31,14 +31,6 @@ impl<T> PrivateList<T> {
         base.is_some()
     }
 
-    /// Maps memory for these entries and adds them.
-    pub(super) fn keep(&self, entries: &[T]) -> bool
-    where
-        T: Copy,
-    {
-        self.map(entries.len()) && entries.iter().all(|&entry| self.push(entry))
-    }
-
     /// The range of the memory.
     pub(super) fn range(&self) -> (u64, u64) {
         let base = self.base.get();
@@ -71,19 +63,6 @@ impl<T> PrivateList<T> {
         self.len.set(0);
     }
 
-    /// Sorts the entries.
-    ///
-    /// # Safety
-    /// No slice from [`PrivateList::all`] is in use.
-    pub(super) unsafe fn sort_by_key<K: Ord>(&self, key: impl FnMut(&T) -> K) {
-        if self.len.get() > 0 {
-            let first = self.base.get() as *mut T;
-            // SAFETY: as in `all`; by this function's contract there is no other reference.
-            unsafe { std::slice::from_raw_parts_mut(first, self.len.get()) }
-                .sort_unstable_by_key(key);
-        }
-    }
-
     /// All entries. What changes in an entry is in its cells.
     #[inline]
     pub(super) fn all(&self) -> &'static [T] {
@@ -91,8 +70,8 @@ impl<T> PrivateList<T> {
             return &[];
         }
         // SAFETY: the mapping is never unmapped, and its first `len` entries are initialised. Nothing
-        // writes to them while a slice is in use: `push` writes behind them, and `clear` and
-        // `sort_by_key` require that there is none. The controlled process has one kernel thread.
+        // writes to them while a slice is in use: `push` writes behind them, and `clear`
+        // requires that there is none. The controlled process has one kernel thread.
         unsafe { std::slice::from_raw_parts(self.base.get() as *const T, self.len.get()) }
     }
 }

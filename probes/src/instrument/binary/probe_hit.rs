@@ -10,6 +10,7 @@ use crate::instrument::binary::effective_address::{address, word_at};
 use crate::instrument::binary::extents::several;
 use crate::instrument::binary::file_changes;
 use crate::instrument::binary::hidden_state;
+use crate::instrument::binary::hot_probes;
 use crate::instrument::binary::lanes;
 use crate::instrument::binary::lock_sites::{Exchange, LockPart};
 use crate::instrument::binary::monitored::{plain, update};
@@ -17,6 +18,8 @@ use crate::instrument::binary::operand::{
     LOWEST, Measure, NONE, Operand, Parts, Search, Target, When,
 };
 use crate::instrument::binary::parts;
+use crate::instrument::binary::probe::{PROBES, Probe, are_any, find};
+use crate::instrument::binary::removal::Removal;
 use crate::instrument::binary::rust_library::LibraryPart;
 use crate::instrument::binary::snooze;
 use crate::instrument::binary::spin_reads;
@@ -26,7 +29,6 @@ use crate::instrument::binary::stub::{
 use crate::instrument::binary::targets;
 use crate::instrument::binary::variable_arguments::{Arguments, wide_length};
 use crate::instrument::binary::word_locks;
-use crate::instrument::binary::{PROBES, Probe, are_any, find, hot_probes};
 use crate::instrument::reuse;
 use crate::schedule::predicates;
 use crate::state::world::world;
@@ -62,14 +64,12 @@ fn is_alone() -> bool {
 pub(crate) fn on_breakpoint(context: &mut libc::ucontext_t) -> bool {
     let registers = &mut context.uc_mcontext.gregs;
     let address = registers[libc::REG_RIP as usize] as u64 - 1;
-    let probe = find(address).map(|at| (at, &PROBES.probes.all()[at]));
     let Some((number, probe)) =
-        probe.filter(|(_, probe)| probe.copy.get() != 0 && probe.breakpoint.get())
+        find(address).filter(|(_, probe)| probe.copy.get() != 0 && probe.breakpoint.get())
     else {
         // A moved instruction, to which no branch should have led.
-        let Some(moved) = PROBES.moved.all().iter().find(|moved| moved.original == address) else {
-            return false;
-        };
+        let mut all = PROBES.modules().flat_map(|module| module.moved.all());
+        let Some(moved) = all.find(|moved| moved.original == address) else { return false };
         registers[libc::REG_RIP as usize] = moved.entry as i64;
         return true;
     };
@@ -96,13 +96,10 @@ pub(crate) fn on_breakpoint(context: &mut libc::ucontext_t) -> bool {
 /// The original address of an instruction whose copy faulted. The program may continue there, so
 /// all probes are removed until the execution ends.
 pub(crate) fn original(address: u64) -> Option<u64> {
-    if !PROBES.modules().any(|module| module.has_copy(address)) {
-        return None;
-    }
-    let moved = PROBES.moved.all();
+    let moved = PROBES.modules().find(|module| module.has_copy(address))?.moved.all();
     let behind = moved.partition_point(|moved| moved.entry <= address);
     let found = moved[..behind].last()?.original;
-    hot_probes::remove_reported(|_| true);
+    hot_probes::remove_reported(Removal::All);
     Some(found)
 }
 
@@ -110,7 +107,8 @@ pub(crate) fn original(address: u64) -> Option<u64> {
 /// conflicts with nothing, else 0. Functions called here must preserve the vector registers, except
 /// for the low halves of the first sixteen.
 pub(super) extern "C" fn heddle_probe_seen(registers: &Registers) -> u64 {
-    let probe = &PROBES.probes.all()[registers.probe as usize];
+    // SAFETY: the copy of the instruction pushed the number of its probe.
+    let probe = unsafe { PROBES.probe(registers.probe) };
     let is_reported_call =
         probe.count == 0 && probe.unknown_call != 0 && calls::is_known(probe.unknown_call);
     if probe.predicate {
@@ -233,7 +231,7 @@ fn beat() {
     if count < most {
         channel::beat();
     } else {
-        hot_probes::remove_reported(|_| true);
+        hot_probes::remove_reported(Removal::All);
     }
     PROBES.beats.set((channel::beats(), count));
 }
@@ -246,7 +244,8 @@ pub(crate) fn may_serve(address: u64) -> bool {
 
 /// The general path of a probe. The vector registers are saved at `vectors`.
 pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors: *mut u8) -> u64 {
-    let probe = &PROBES.probes.all()[registers.probe as usize];
+    // SAFETY: the copy of the instruction pushed the number of its probe.
+    let probe = unsafe { PROBES.probe(registers.probe) };
     if probe.predicate {
         let task = world().task();
         task.probed.set(&raw const *registers as u64);

@@ -2,7 +2,7 @@
 //!
 //! A jump probe leads to code that calls the stub here, with the probe's number on the stack. For a
 //! breakpoint, the signal handler only makes the fiber continue in the same stub, on its own stack;
-//! the stub saves all registers and calls [`crate::instrument::binary::heddle_probe`]. Then a copy
+//! the stub saves all registers and calls [`crate::instrument::binary::probe_hit::heddle_probe`]. Then a copy
 //! of the instruction runs, near the program, with all registers restored.
 
 use crate::sys::dispatch::{VECTOR_MASK, VECTOR_SIZE};
@@ -25,7 +25,7 @@ pub(super) struct Registers {
 }
 
 impl Registers {
-    /// Makes a jump probe continue at the address that [`crate::instrument::binary::heddle_probe`]
+    /// Makes a jump probe continue at the address that [`crate::instrument::binary::probe_hit::heddle_probe`]
     /// returns, as a breakpoint does. Otherwise its own code runs the copy, which follows the call.
     pub(super) fn continue_at_result(&mut self) {
         self.back = heddle_probe_back as *const () as u64;
@@ -183,8 +183,8 @@ global_asm!(
     rare = const !COMMON,
     size = sym VECTOR_SIZE,
     mask = sym VECTOR_MASK,
-    probe = sym crate::instrument::binary::heddle_probe,
-    seen = sym crate::instrument::binary::heddle_probe_seen,
+    probe = sym crate::instrument::binary::probe_hit::heddle_probe,
+    seen = sym crate::instrument::binary::probe_hit::heddle_probe_seen,
 );
 
 unsafe extern "C" {

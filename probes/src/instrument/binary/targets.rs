@@ -47,9 +47,11 @@ static TARGETS: Targets = Targets {
 
 /// What was resolved so far.
 struct Known {
-    catalogue: Catalogue,
-    /// All modules of the process, and whether each is instrumented.
-    modules: Vec<(Image, bool)>,
+    catalogue: &'static Catalogue,
+    /// The modules with which the process began, and whether each is instrumented.
+    modules: &'static [(Image, bool)],
+    /// Those that it loaded later.
+    loaded: Vec<(Image, bool)>,
     /// The functions of the catalogue, by the addresses of their implementations.
     names: HashMap<u64, &'static str>,
     is_listed: fn(u64) -> bool,
@@ -153,8 +155,8 @@ fn answer(request: &mut Request) {
 ///
 /// `is_listed` says whether an address is in a function that was decoded.
 pub(super) fn prepare(
-    catalogue: Catalogue,
-    modules: Vec<(Image, bool)>,
+    catalogue: &'static Catalogue,
+    modules: &'static [(Image, bool)],
     is_listed: fn(u64) -> bool,
 ) {
     let mut found: Vec<(&'static str, u64)> = Vec::new();
@@ -170,14 +172,19 @@ pub(super) fn prepare(
     found.sort_unstable();
     let mut names = HashMap::new();
     found.into_iter().for_each(|(name, address)| _ = names.entry(address).or_insert(name));
-    let known = Known { catalogue, modules, names, is_listed, called: HashMap::new() };
+    let (loaded, called) = (Vec::new(), HashMap::new());
+    let known = Known { catalogue, modules, loaded, names, is_listed, called };
     *TARGETS.known.borrow_mut() = Some(known);
 }
 
 impl Known {
+    fn modules(&self) -> impl Iterator<Item = &(Image, bool)> {
+        self.modules.iter().chain(&self.loaded)
+    }
+
     /// The module that contains an address, and whether it is instrumented.
     fn module(&self, address: u64) -> Option<&(Image, bool)> {
-        self.modules.iter().find(|(image, _)| image.bytes(address).is_some())
+        self.modules().find(|(image, _)| image.bytes(address).is_some())
     }
 
     /// Adds modules that the program loaded itself, when code of theirs is first called.
@@ -186,10 +193,10 @@ impl Known {
             return;
         }
         for image in Image::all() {
-            if self.modules.iter().all(|(known, _)| known.base() != image.base()) {
+            if self.modules().all(|(known, _)| known.base() != image.base()) {
                 // The path is taken as it is: the C library would resolve it in memory of the program's heap.
                 let is_observed = image.is_observed_by_name();
-                self.modules.push((image, is_observed));
+                self.loaded.push((image, is_observed));
             }
         }
     }
