@@ -12,14 +12,15 @@ fn explore(options: &[&str], arguments: &[&str]) -> Report {
     home.explore(options, &command)
 }
 
-/// Each of the 64 functions has two accesses.
+/// Each of the 64 functions has two accesses. One of them is called in both, and the last one is in the page of another
+/// function.
 #[test]
 fn only_functions_that_are_executed_are_probed() {
     let few = explore(&["--strategy", "dpor"], &["calls", "1"]);
     let many = explore(&["--strategy", "random", "--max-executions", "10"], &["calls", "64"]);
     assert_eq!(few.verdict, Verdict::Clean, "{few:#?}");
     assert!(
-        many.points.probes >= few.points.probes + 2 * 63,
+        many.points.probes >= few.points.probes + 2 * 62,
         "{} and {}",
         few.points.probes,
         many.points.probes
