@@ -37,14 +37,12 @@ fn build(home: &Home, text: &str, name: &str, more: &[&str]) -> String {
 
 /// Whether the search need not claim that it is complete: a call that changes a name in a directory is several
 /// steps, on objects that depend on the state that it finds; and the C library does not protect the environment
-/// from a call that reads it; and the moments within a call that writes text are not explored where another thread
-/// accesses the text.
+/// from a call that reads it.
 fn claims_nothing(function: &Function, report: &Report) -> bool {
     let is_of = |family| function.families.contains(&family);
     let says = |part: &str| report.notes.iter().any(|note| note.contains(part));
     is_of(Family::Names)
         || is_of(Family::Environment) && says("use the environment at the same time")
-        || is_of(Family::Text) && says("the moments within a call of `snprintf`")
 }
 
 /// What is wrong with the search of a function, if anything.

@@ -32,7 +32,7 @@ pub(crate) fn fill_tasks(
             () if !alive => task_state::EXITED,
             () if is_current && running.is_some() => task_state::RUNNING,
             () if stall::waits(number as u16) => task_state::BLOCKED,
-            () if crate::schedule::scheduler::enabled(world, task) => task_state::RUNNABLE,
+            () if crate::schedule::gates::enabled(world, task) => task_state::RUNNABLE,
             () => task_state::BLOCKED,
         };
         let live = running.filter(|_| is_current);

@@ -10,7 +10,8 @@ use crate::detect::access;
 use crate::instrument::binary::calls;
 use crate::kernel::job_control;
 use crate::kernel::signal_calls::{action, expect_handler, is_harmless, set_action, visit_action};
-use crate::schedule::scheduler::{self, point};
+use crate::schedule::gates;
+use crate::schedule::scheduler::point;
 use crate::state::end::End;
 use crate::state::library_call::Interruption;
 use crate::state::locks::semaphore;
@@ -117,7 +118,7 @@ fn alert(number: u16) {
                 // SAFETY: the task is parked in the call that stored the address of its wait, on its stack, or 0.
                 wait != 0 && unsafe { ExternalWait::is_over(wait) }
             }
-            Operation::Ready => scheduler::enabled(world, task),
+            Operation::Ready => gates::enabled(world, task),
             // This is a second signal, before the first was handled.
             Operation::Handler => task.alerts.get() & ALERT_UNTOUCHED != 0,
             _ => false,

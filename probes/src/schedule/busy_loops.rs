@@ -5,7 +5,8 @@
 
 use crate::detect::access::{self, Access, POINTS, me, suspect};
 use crate::detect::waiting::{PATIENCE, WAITED_FOR, Waiting, is_on_own_stack};
-use crate::schedule::scheduler::{enabled, point};
+use crate::schedule::gates::enabled;
+use crate::schedule::scheduler::point;
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::task::Gate;

@@ -9,13 +9,14 @@
 //! continues, for [`COMPUTES`] signals. A loop over memory that continues for longer is reported.
 
 use crate::detect::access;
+use crate::schedule::gates::enabled;
 use crate::schedule::memory_hash;
-use crate::schedule::scheduler::{enabled, point};
+use crate::schedule::scheduler::point;
 use crate::schedule::stall;
 use crate::schedule::time::{self, Spent};
 use crate::state::overdue;
 use crate::state::task::Gate;
-use crate::state::world::{World, world};
+use crate::state::world::world;
 use crate::sys::channel::{beat, header};
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -145,17 +146,4 @@ pub(crate) fn later() {
     count();
     overdue::note();
     beat();
-}
-
-/// No task is enabled: those that yielded in this way may continue. Whether there is one.
-pub(crate) fn release(world: &World) -> bool {
-    let mut any = false;
-    for number in world.alive() {
-        let task = &world.tasks[usize::from(number)];
-        if task.gate() == Gate::Alone {
-            task.set_gate(Gate::Open);
-            any = true;
-        }
-    }
-    any
 }

@@ -7,11 +7,11 @@
 //! that is one step.
 
 use crate::detect::access;
-use crate::detect::atoms;
 use crate::fiber::switch;
 use crate::schedule::deadlock;
 use crate::schedule::external;
-use crate::schedule::interrupt;
+use crate::schedule::gates::{enabled, release};
+use crate::schedule::pending::{PendingTasks, next};
 use crate::schedule::predicates;
 use crate::schedule::prefix_steps;
 use crate::schedule::program_predicates;
@@ -20,16 +20,13 @@ use crate::schedule::stall;
 use crate::schedule::start_point;
 use crate::schedule::step_limit;
 use crate::schedule::time;
-use crate::state::cancellation;
 use crate::state::clients::{self, Rest};
 use crate::state::end::End;
-use crate::state::locks::{self, mutex, rwlock, semaphore, spin_lock};
+use crate::state::locks::{self, rwlock};
 use crate::state::outcome;
-use crate::state::pending_signals;
-use crate::state::pipes;
 use crate::state::root::root;
 use crate::state::start_point as before;
-use crate::state::task::{ALERT_BEFORE_STEP, ExternalWait, Gate, Lifecycle, Task, TaskKind};
+use crate::state::task::{Gate, TaskKind};
 use crate::state::time::NEVER;
 use crate::state::upcalls;
 use crate::state::world::{MAX_TASKS, World, world};
@@ -39,8 +36,7 @@ use crate::steps::record;
 use crate::sys::channel;
 use crate::sys::raw;
 use crate::sys::stops;
-use search::reduction::objects::Objects;
-use search::reduction::pending::{Harness, put_main_last};
+use search::reduction::pending::Harness;
 use search::spin::SpinDetector;
 use search::{Decision, GiveUp, PendingOperation, Reduction, Strategy, View};
 use std::cell::UnsafeCell;
@@ -54,9 +50,7 @@ struct Scratch {
     enabled: [TaskId; MAX_TASKS],
     operations: [Operation; MAX_TASKS],
     expiries: [TaskId; MAX_TASKS],
-    tasks: [PendingOperation; MAX_TASKS],
-    /// How many entries of `tasks` were filled at the last decision.
-    filled: usize,
+    pending: PendingTasks,
 }
 struct Shared(UnsafeCell<Scratch>);
 // SAFETY: the controlled process has one kernel thread, and only `heddle_pick` and `report_pending`
@@ -68,157 +62,8 @@ static SCRATCH: Shared = Shared(UnsafeCell::new(Scratch {
     enabled: [TaskId(0); MAX_TASKS],
     operations: [Operation::Start; MAX_TASKS],
     expiries: [TaskId(0); MAX_TASKS],
-    tasks: [const { NO_TASK }; MAX_TASKS],
-    filled: 0,
+    pending: PendingTasks::new(),
 }));
-
-/// An unused entry of [`Scratch::tasks`].
-const NO_TASK: PendingOperation = PendingOperation {
-    task: TaskId(0),
-    operation: Operation::Start,
-    object: 0,
-    mutex: 0,
-    message: 0,
-    further_objects: Objects::NONE,
-    site: 0,
-    value: 0,
-    enabled: false,
-    not_due: false,
-    woken: false,
-    has_timeout: false,
-    writes: false,
-    prefers_writers: false,
-    cancellable: false,
-    finds_signals: false,
-    interrupts_step: false,
-    is_apart: false,
-    awaited_objects: Objects::NONE,
-    restored_objects: Objects::NONE,
-    awaits_unknown: false,
-    may_satisfy: false,
-    may_break: false,
-    is_needed: false,
-    is_at_site: false,
-    is_worth_holding: false,
-    writes_condition: false,
-    harness: Harness::None,
-};
-
-/// The next operation of a task that has not ended, with everything that a reduction asks about it.
-fn next(world: &World, number: u16) -> PendingOperation {
-    let task = &world.tasks[usize::from(number)];
-    let operation = task.operation.get();
-    let gate = task.gate();
-    let (object, site) = (task.object.get(), task.site.get());
-    let (of, has_further) = atoms::identity_of(task, number == world.current.get());
-    let mutex = gate.mutex();
-    let stalls = root().stalls.borrow();
-    let mut awaits_unknown = false;
-    let (mut awaited_objects, mut restored_objects) = (Objects::NONE, Objects::NONE);
-    if stalls.is_active() {
-        match stalls.awaited_objects(TaskId(number)) {
-            Some(objects) => {
-                let identities = objects.map(|(object, restores)| (identity::of(object), restores));
-                (awaited_objects, restored_objects) =
-                    search::reduction::pending::split_awaited(identities);
-            }
-            None => awaits_unknown = true,
-        }
-    }
-    let value = match operation {
-        Operation::SemWait | Operation::SemPost => u64::from(semaphore::value(object)),
-        _ => 0,
-    };
-    let of = match operation {
-        // What the handler leads to shows in no object.
-        Operation::Timer if upcalls::get().runs_handler(number) => u64::from(number) + 1,
-        _ => of,
-    };
-    let is_at_site = predicates::is_at_site(operation, task);
-    let timed = match operation {
-        Operation::TimedWake
-        | Operation::SpuriousWake
-        | Operation::TimedLock
-        | Operation::SemTimedWait => true,
-        Operation::FutexWoken | Operation::WriteWake | Operation::Ready | Operation::SignalWait => {
-            gate == Gate::Open
-        }
-        Operation::Join => gate == Gate::Open && !stall::joins_in_vain(task),
-        _ => false,
-    };
-    let writes = match operation {
-        Operation::Lock if gate.is_of_word() => locks::word::is_free(object),
-        Operation::Lock => mutex::is_free(object),
-        Operation::Unlock if gate.is_of_word() => true,
-        Operation::Unlock => mutex::would_release(object, world.tid(number)),
-        Operation::ReadLock | Operation::WriteLock => {
-            !rwlock::is_written_by(object, world.tid(number))
-        }
-        Operation::TimedWriteLock => rwlock::is_writable(object) || rwlock::prefers_writers(object),
-        Operation::RwUnlock => rwlock::is_written(object),
-        Operation::Ready => task.open_files.get().is_none_or(|awaited| awaited.changes),
-        Operation::Transfer => task.is_over(),
-        Operation::Join => !stall::joins_in_vain(task),
-        other => locks::would_succeed(other, object, gate.is_of_word()).unwrap_or(other.is_write()),
-    };
-    PendingOperation {
-        mutex: identity::of(mutex),
-        writes,
-        value,
-        has_timeout: timed,
-        enabled: enabled(world, task)
-            && !stall::is_stalled(&stalls, number, task)
-            && !task.not_due.get(),
-        not_due: task.not_due.get(),
-        awaited_objects,
-        restored_objects,
-        further_objects: if has_further { further_objects(task, timed) } else { Objects::NONE },
-        message: message(task),
-        // No reduction knows all the objects of a wait on more than two futexes.
-        awaits_unknown: awaits_unknown || task.several.get().1 > 2,
-        woken: task.woken.get(),
-        cancellable: cancellation::is_at_point(task),
-        finds_signals: task.open_files.get().is_some_and(|awaited| awaited.signals),
-        interrupts_step: task.alerts.get() & ALERT_BEFORE_STEP != 0,
-        is_apart: task.open_files.get().is_some_and(|awaited| awaited.is_apart()),
-        may_satisfy: predicates::may_satisfy(operation),
-        may_break: predicates::may_break(operation, task),
-        is_needed: predicates::is_needed(number),
-        is_at_site,
-        is_worth_holding: is_at_site && predicates::is_worth_holding(task),
-        writes_condition: predicates::writes_condition(operation, task),
-        prefers_writers: operation == Operation::WriteLock && rwlock::prefers_writers(object),
-        ..PendingOperation::new(
-            TaskId(number),
-            operation,
-            of,
-            identity::of_code(site) ^ task.frames.get(),
-        )
-    }
-}
-
-/// The message of a pipe that a task's pending operation sends or receives, as an object; 0 if there is none.
-fn message(task: &Task) -> u64 {
-    match (task.operation.get(), task.open_files.get()) {
-        (Operation::Ready, Some(awaited)) => {
-            awaited.read.map_or(0, |read| read.message(task.is_over()))
-        }
-        (Operation::Write, Some(awaited)) => pipes::sent(awaited.words.iter()),
-        (Operation::Write, None) => pipes::sent(std::iter::once(task.object.get())),
-        _ => 0,
-    }
-}
-
-/// The objects of a task's pending operation but the first. `timed`: it may continue without being
-/// woken.
-#[cold]
-fn further_objects(task: &Task, timed: bool) -> Objects<1> {
-    let mut all = Vec::new();
-    if timed || task.operation.get() != Operation::FutexWoken {
-        atoms::each_object(task, |object| all.push(object.identity));
-    }
-    all.into_iter().skip(1).collect()
-}
 
 /// Reports to the strategy the operation at which each task was when the execution ended, if the
 /// strategy asks for it. The running task has executed its operation already, unless all tasks were
@@ -229,35 +74,14 @@ pub(crate) fn report_pending(all_parked: bool) {
         // SAFETY: see `Shared`: the manager calls this between executions, when `heddle_pick` does
         // not run.
         let scratch = unsafe { &mut *SCRATCH.0.get() };
-        let count = nexts(world(), &mut scratch.tasks, &mut scratch.filled).len();
+        let pending = scratch.pending.collect(world());
         let current = TaskId(world().current.get());
-        for next in scratch.tasks[..count].iter_mut().filter(|next| next.task == current) {
+        for next in pending.iter_mut().filter(|next| next.task == current) {
             next.enabled |= !all_parked;
         }
-        root.strategy.borrow().pending_at_end(&scratch.tasks[..count]);
-        scratch.tasks[..count].fill(NO_TASK);
-        scratch.filled = 0;
+        root.strategy.borrow().pending_at_end(pending);
+        scratch.pending.clear();
     }
-}
-
-/// [`next`] for every task that has not ended.
-fn nexts<'s>(
-    world: &World,
-    tasks: &'s mut [PendingOperation],
-    filled: &mut usize,
-) -> &'s [PendingOperation] {
-    let mut count = 0;
-    for number in world.alive() {
-        tasks[count] = next(world, number);
-        count += 1;
-    }
-    // Their lists are in the shared heap: a process that ends would leave them there.
-    tasks.iter_mut().take(*filled).skip(count).for_each(|unused| *unused = NO_TASK);
-    *filled = count;
-    if root().scope.main_last {
-        put_main_last(&mut tasks[..count]);
-    }
-    &tasks[..count]
 }
 
 /// Announces `operation` on `object` and parks until the scheduler chooses this task for it. After
@@ -361,32 +185,6 @@ pub(crate) fn wakes_spuriously() -> bool {
     }
     used.set(used.get() + 1);
     true
-}
-
-/// Whether a parked task is enabled.
-#[inline]
-pub(crate) fn enabled(world: &World, task: &Task) -> bool {
-    match task.gate() {
-        Gate::Open | Gate::Releasing(_) | Gate::WordOpen => true,
-        Gate::WordFree(mutex) => locks::word::is_free(mutex),
-        Gate::MutexFree(mutex) | Gate::TimedMutexFree(mutex) | Gate::CeilingFree(mutex) => {
-            mutex::is_free(mutex)
-        }
-        Gate::Readable(lock) => rwlock::is_readable(lock),
-        Gate::Writable(lock) => rwlock::is_writable(lock),
-        Gate::SpinFree(lock) => spin_lock::is_free(lock),
-        Gate::WokenMutexFree(mutex) => task.woken.get() && mutex::is_free(mutex),
-        Gate::SemaphorePositive(semaphore) => semaphore::value(semaphore) > 0,
-        Gate::Woken => task.woken.get(),
-        Gate::Alone => false,
-        Gate::Signalled(set) => pending_signals::any(task, set),
-        Gate::Ended(other) => {
-            matches!(world.tasks[other as usize].life(), Lifecycle::Ended | Lifecycle::Reaped)
-        }
-        // SAFETY: both gates have the address of a wait on the stack of the task, which is parked
-        // in it.
-        Gate::Ready(wait) | Gate::FileFree(wait) => unsafe { ExternalWait::is_over(wait) },
-    }
 }
 
 /// Whether the last step was a yield: a switch after it is no preemption.
@@ -551,7 +349,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
             raw::note_change();
             continue;
         }
-        if count == 0 && interrupt::release(world) {
+        if count == 0 && release(world) {
             continue;
         }
         if before::is_ahead()
@@ -623,7 +421,7 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
         expiries: &scratch.expiries[..expiries],
         gave_way: world.last.get() == Operation::Yield,
         tasks: if before_start.is_none() && root.strategy.borrow().needs_pending_now() {
-            nexts(world, &mut scratch.tasks, &mut scratch.filled)
+            scratch.pending.collect(world)
         } else {
             &[]
         },

@@ -8,7 +8,7 @@
 use crate::detect::access::{Access, is_point, peek};
 use crate::instrument::binary::bulk_functions::{Bulk, Function};
 use crate::instrument::binary::monitored::plain;
-use crate::instrument::binary::{strings, tokens};
+use crate::instrument::binary::{printing, strings, tokens};
 use crate::schedule::access_points::visit;
 use crate::sys::stops;
 
@@ -67,6 +67,16 @@ impl Caller {
     }
 }
 
+/// A call or an instruction that is about to run.
+pub(super) struct Call<'a> {
+    pub(super) general: &'a mut [u64; 16],
+    pub(super) flags: u64,
+    /// The address of the first argument on the stack.
+    pub(super) stack: u64,
+    /// The low half of a vector register.
+    pub(super) vectors: &'a dyn Fn(u8) -> u64,
+}
+
 /// What was made in pieces instead of being run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Done {
@@ -76,15 +86,14 @@ pub(super) enum Done {
 
 /// Makes the copy, fill or read in pieces if one of them is a scheduling point: then the program continues behind
 /// what this returns.
-pub(super) fn in_pieces(
-    bulk: Bulk,
-    caller: Caller,
-    general: &mut [u64; 16],
-    flags: u64,
-) -> Option<Done> {
+pub(super) fn in_pieces(bulk: Bulk, caller: Caller, call: &mut Call<'_>) -> Option<Done> {
+    if let Bulk::Call { function: Function::Print(function), .. } = bulk {
+        return printing::in_pieces(function, caller, call).then_some(Done::Call);
+    }
+    let Call { general, flags, .. } = call;
     let (to, from) = (general[RDI], general[RSI]);
     match bulk {
-        Bulk::None => None,
+        Bulk::None | Bulk::Call { function: Function::Print(_), .. } => None,
         Bulk::Call { function: Function::String(function), checked } => {
             strings::in_pieces(function, caller, checked, general).then_some(Done::Call)
         }
@@ -109,7 +118,7 @@ pub(super) fn in_pieces(
         Bulk::RepeatedMove(size) | Bulk::RepeatedStore(size) => {
             let len = general[RCX].checked_mul(size.into())?;
             // Backwards repetition is rare: it runs as it is.
-            if flags & DIRECTION != 0 {
+            if *flags & DIRECTION != 0 {
                 return None;
             }
             let moves = matches!(bulk, Bulk::RepeatedMove(_));

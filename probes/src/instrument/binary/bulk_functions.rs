@@ -26,6 +26,7 @@ pub(crate) enum Function {
     Fill,
     String(StringFunction),
     Token(TokenFunction),
+    Print(PrintFunction),
 }
 
 impl Bulk {
@@ -40,7 +41,8 @@ impl Bulk {
             name => {
                 let string = || StringFunction::named(name).map(Function::String);
                 let token = || TokenFunction::named(name).map(Function::Token);
-                match string().or_else(token) {
+                let print = || PrintFunction::named(name).map(Function::Print);
+                match string().or_else(token).or_else(print) {
                     Some(function) => function,
                     None => return Bulk::None,
                 }
@@ -169,6 +171,47 @@ impl TokenFunction {
             "strtok" => F::Next(Position::Library),
             "strtok_r" | "__strtok_r" => F::Next(Position::Third),
             "strsep" => F::Separate,
+            _ => return None,
+        })
+    }
+}
+
+/// A function that prints text into memory. Arguments are given by their numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PrintFunction {
+    pub(super) name: &'static str,
+    /// How many bytes there is room for, as the program says.
+    pub(super) size: Option<u8>,
+    /// The same as the compiler found.
+    pub(super) room: Option<u8>,
+    pub(super) format: u8,
+    /// The first argument that is printed, or the `va_list` of them.
+    pub(super) first: u8,
+    pub(super) is_list: bool,
+    /// Whether the C library may begin by writing a zero.
+    pub(super) erases_first: bool,
+}
+
+impl PrintFunction {
+    fn named(name: &str) -> Option<PrintFunction> {
+        let function = |name, (size, room), format, first, is_list| PrintFunction {
+            name,
+            size,
+            room,
+            format,
+            first,
+            is_list,
+            erases_first: size.is_some() || room.is_some(),
+        };
+        Some(match name {
+            "sprintf" => function("sprintf", (None, None), 1, 2, false),
+            "vsprintf" => function("vsprintf", (None, None), 1, 2, true),
+            "snprintf" => function("snprintf", (Some(1), None), 2, 3, false),
+            "vsnprintf" => function("vsnprintf", (Some(1), None), 2, 3, true),
+            "__sprintf_chk" => function("sprintf", (None, Some(2)), 3, 4, false),
+            "__vsprintf_chk" => function("vsprintf", (None, Some(2)), 3, 4, true),
+            "__snprintf_chk" => function("snprintf", (Some(1), Some(3)), 4, 5, false),
+            "__vsnprintf_chk" => function("vsnprintf", (Some(1), Some(3)), 4, 5, true),
             _ => return None,
         })
     }

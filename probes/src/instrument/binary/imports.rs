@@ -7,7 +7,7 @@
 
 use crate::detect::access::{Access, done, is_in_company, is_point, look, settle_write};
 use crate::detect::delayed_stores;
-use crate::instrument::binary::bulk::{Caller, in_pieces};
+use crate::instrument::binary::bulk::{Call, Caller, in_pieces};
 use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::calls::{self, Calls};
 use crate::instrument::binary::catalogue::Lasting;
@@ -278,7 +278,10 @@ extern "C-unwind" fn heddle_observe_call(
     }
     if bulk != Bulk::None {
         store_call(site, back, general);
-        if in_pieces(bulk, caller, general, 0).is_some() {
+        // SAFETY: the stub saved eight vector registers there.
+        let vectors = |number: u8| unsafe { (*vectors)[2 * usize::from(number & 7)] };
+        let call = &mut Call { general, flags: 0, stack, vectors: &vectors };
+        if in_pieces(bulk, caller, call).is_some() {
             return 0;
         }
     }

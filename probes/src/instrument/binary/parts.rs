@@ -90,6 +90,11 @@ fn in_parts(access: Access, function: &'static str) -> Access {
     Access { in_parts: true, ..access }
 }
 
+/// A call of a function that is made in pieces otherwise accesses memory that another task accesses, at once.
+pub(super) fn met_call(function: &str, site: u64) {
+    report_unexplored(&format!("{CALL_IN_PARTS}{function}"), "the C library", site);
+}
+
 /// Another task accesses, unordered, memory that the call before `site` accesses in parts.
 pub(crate) fn met(site: u64) {
     let (known, function) = place(site).get();

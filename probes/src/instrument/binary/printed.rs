@@ -1,6 +1,7 @@
 //! How many bytes `sprintf` writes, by its format and arguments.
 
 use crate::detect::access::peek;
+use crate::instrument::binary::format::Conversion;
 use crate::instrument::binary::operand::LOWEST;
 use crate::instrument::binary::variable_arguments::{VariableArguments, length as text_length};
 
@@ -21,31 +22,16 @@ pub(super) fn length(format: u64, mut next: VariableArguments<'_>) -> Option<u64
     loop {
         match byte(at) {
             0 => return Some(total),
-            b'%' => at += 1,
+            b'%' => {}
             _ => {
                 (at, total) = (at + 1, total + 1);
                 continue;
             }
         }
-        let flags = at;
-        while b"-+ #0".contains(&byte(at)) {
-            at += 1;
-        }
-        let has = |flag: u8| (flags..at).any(|at| byte(at) == flag);
-        let (signed, alternative) = (has(b'+') || has(b' '), has(b'#'));
-        let width = next.number(&mut at).unsigned_abs();
-        let mut precision = None;
-        if byte(at) == b'.' {
-            at += 1;
-            precision = u64::try_from(next.number(&mut at)).ok();
-        }
-        let size = at;
-        while b"hlqjztL".contains(&byte(at)) {
-            at += 1;
-        }
-        let modifier = (byte(size), at - size);
-        let conversion = byte(at);
-        at += 1;
+        let read = Conversion::read(at, &mut next);
+        at = read.end;
+        let Conversion { precision, modifier, width, kind: conversion, .. } = read;
+        let (signed, alternative) = (read.has_sign || read.has_space, read.is_alternative);
         let len = match conversion {
             b'%' => 1,
             b'c' if modifier.1 == 0 => {

@@ -293,7 +293,12 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     for operand in own.clone().filter(|it| is_first(it)) {
         touch_all(&probe, operand, registers);
     }
-    if let Some(done) = bulk::in_pieces(probe.bulk, caller, &mut registers.general, flags) {
+    let stack = arguments(&probe, registers).stack;
+    // SAFETY: the stub's `xsave` stored all components there, and nothing else refers to them during the call.
+    let low_half = |number: u8| unsafe { VectorState::new(vectors) }.element(number, 0, 8);
+    let call =
+        &mut bulk::Call { general: &mut registers.general, flags, stack, vectors: &low_half };
+    if let Some(done) = bulk::in_pieces(probe.bulk, caller, call) {
         return continue_behind(&probe, registers, done);
     }
     for operand in own.clone().filter(|it| !is_first(it) && !it.is_joined) {
@@ -318,7 +323,9 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
         for operand in called.operands.iter().filter(|it| is_first(it)) {
             touch_all(&probe, operand, registers);
         }
-        if let Some(done) = bulk::in_pieces(called.bulk, caller, &mut registers.general, flags) {
+        let general = &mut registers.general;
+        let call = &mut bulk::Call { general, flags, stack, vectors: &low_half };
+        if let Some(done) = bulk::in_pieces(called.bulk, caller, call) {
             return continue_behind(&probe, registers, done);
         }
         for operand in called.operands.iter().filter(|it| !is_first(it) && !it.is_joined) {

@@ -72,7 +72,7 @@ impl Reader {
     }
 
     /// Reads to the end of the string: the address of its zero, or behind the last byte that takes part.
-    fn find_end(&mut self) -> u64 {
+    pub(super) fn find_end(&mut self) -> u64 {
         loop {
             match self.next() {
                 None => return self.at,

@@ -97,13 +97,28 @@ impl<'call> VariableArguments<'call> {
     }
 
     pub(super) fn skip_number(&mut self, is_long: bool) {
+        self.floating(is_long, &|_| 0);
+    }
+
+    /// The bits of a floating-point number, of a `long double` in two words. `vectors` returns the low half of a
+    /// vector register, from which the call's own arguments come.
+    pub(super) fn floating(&mut self, is_long: bool, vectors: &dyn Fn(u8) -> u64) -> [u64; 2] {
         if is_long {
-            self.stack = self.stack.next_multiple_of(16) + 16;
-        } else if self.vector < VECTOR_END {
-            self.vector += 16;
-        } else {
-            self.stack += 8;
+            let at = self.stack.next_multiple_of(16);
+            self.stack = at + 16;
+            return [peek(at, 8), peek(at + 8, 8)];
         }
+        if self.vector < VECTOR_END {
+            let at = self.vector;
+            self.vector += 16;
+            let value = match self.call {
+                Some(_) => vectors(((at - GENERAL_END) / 16) as u8),
+                None => peek(self.area + at, 8),
+            };
+            return [value, 0];
+        }
+        self.stack += 8;
+        [peek(self.stack - 8, 8), 0]
     }
 }
 

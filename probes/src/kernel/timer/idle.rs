@@ -10,7 +10,7 @@ use crate::instrument::binary::{self, constant_effect};
 use crate::kernel::signal_calls::{action, ignores};
 use crate::kernel::timer::{Notice, TIMERS, Timer};
 use crate::schedule::deadlock;
-use crate::schedule::scheduler::enabled;
+use crate::schedule::gates::enabled;
 use crate::state::task::{Gate, Task};
 use crate::state::time::NEVER;
 use crate::state::world::world;

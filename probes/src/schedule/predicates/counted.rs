@@ -10,7 +10,7 @@ use super::HERE;
 use super::evaluation::{MOST_ASSIGNMENTS, Prepared, Site};
 use crate::detect::access;
 use crate::fiber::{backtrace, switch};
-use crate::schedule::scheduler::enabled;
+use crate::schedule::gates::enabled;
 use crate::state::task::Task;
 use crate::state::world::world;
 use std::cell::Cell;

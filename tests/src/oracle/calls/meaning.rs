@@ -72,6 +72,14 @@ fn ending(value: u8) -> u64 {
     digits(value) & (u64::MAX >> 8)
 }
 
+/// Whether `snprintf` begins by writing a zero, as that of the GNU C Library did up to 2.36.
+fn prints_a_zero_first() -> bool {
+    // SAFETY: the function returns a constant string.
+    let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
+    let minor = version.to_str().ok().and_then(|version| version.split('.').nth(1));
+    minor.and_then(|minor| minor.parse::<u32>().ok()).is_some_and(|minor| minor < 37)
+}
+
 /// The length of the string in a word, if it ends there.
 fn end_in(word: u64) -> Option<u64> {
     word.to_le_bytes().iter().position(|&byte| byte == 0).map(|at| at as u64)
@@ -139,8 +147,18 @@ impl Shared {
                 if first { Step::More } else { Step::Returns(0) }
             }
             Call::Print(value) => {
-                self.text[0] = ending(value);
-                Step::Returns(7)
+                let zero_at = |text: u64, byte: u64| text & !(0xff << (8 * byte));
+                // The last of the eight bytes is written separately.
+                let last = self.text[0] >> 56 << 56;
+                match steps + u8::from(!prints_a_zero_first()) {
+                    0 => self.text[0] = zero_at(self.text[0], 0),
+                    1 => self.text[0] = ending(value) | last,
+                    _ => {
+                        self.text[0] = zero_at(self.text[0], 7);
+                        return Step::Returns(7);
+                    }
+                }
+                Step::More
             }
             Call::Move if first => {
                 *read = self.text[0];
