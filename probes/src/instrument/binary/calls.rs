@@ -16,6 +16,7 @@ use std::ffi::CStr;
 use traces::wire::{OVERLAPPING_USE, UNKNOWN_CALLS};
 
 /// What a call site needs.
+#[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) effects: Effects,
     /// The index of the function among the unknown ones, plus one; 0 if all its effects are known.
@@ -52,6 +53,8 @@ pub(super) struct Calls<'a> {
     imports: HashMap<u64, &'static str>,
     /// The functions of the module itself.
     functions: &'a [Listed],
+    /// What calls through an entry do, where that was determined.
+    determined: RefCell<HashMap<u64, Option<(u64, Call)>>>,
 }
 
 impl<'a> Calls<'a> {
@@ -66,7 +69,7 @@ impl<'a> Calls<'a> {
             .into_iter()
             .filter_map(|(name, slot)| Some((slot, name.to_str().ok()?)))
             .collect();
-        Calls { catalogue, modules, imports, functions }
+        Calls { catalogue, modules, imports, functions, determined: RefCell::default() }
     }
 
     /// The functions of the module itself.
@@ -126,6 +129,15 @@ impl<'a> Calls<'a> {
     /// What a call through an entry of the linker does beyond the instrumented code, and the address of the
     /// function; none if nothing.
     pub(super) fn of_slot(&self, image: &Image, slot: u64) -> Option<(u64, Call)> {
+        if let Some(determined) = self.determined.borrow().get(&slot) {
+            return determined.clone();
+        }
+        let call = self.determine(image, slot);
+        self.determined.borrow_mut().insert(slot, call.clone());
+        call
+    }
+
+    fn determine(&self, image: &Image, slot: u64) -> Option<(u64, Call)> {
         let name = self.imports.get(&slot)?;
         let target = image.word(slot)?;
         let (text, len) = crate::sys::own_image::text();

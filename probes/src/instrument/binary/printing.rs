@@ -45,7 +45,10 @@ pub(super) fn in_pieces(function: PrintFunction, caller: Caller, call: &mut Call
     if !caller.has_point(to, written, true) && !survey.has_point {
         return false;
     }
-    // The library ends the process if there is no room.
+    if function.size.is_some() && room > known_room {
+        return false; // The library ends the process.
+    }
+    // It does so, too, if the text is longer than the compiler found that there is room for.
     let fits = length.is_some_and(|length| length.min(room) <= known_room && length <= MOST);
     if !fits || !survey.is_known {
         parts::met_call(function.name, caller.site);
