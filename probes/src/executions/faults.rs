@@ -116,9 +116,8 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         overdue::note();
         return;
     }
-    // The bits of a page fault's error code that mean a write, and the fetch of an instruction.
+    // The bit of a page fault's error code that means a write.
     const WRITE: i64 = 2;
-    const FETCH: i64 = 16;
     // SAFETY: as above.
     let error = unsafe { (*context).uc_mcontext.gregs[libc::REG_ERR as usize] };
     if signal == libc::SIGSEGV
@@ -128,7 +127,9 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
     {
         return;
     }
-    if signal == libc::SIGSEGV && code > 0 && error & FETCH != 0 && binary::on_execution(fault) {
+    // The pages that are closed can be read. Not every system that emulates Linux has the bit that means the fetch
+    // of an instruction.
+    if signal == libc::SIGSEGV && code > 0 && error & WRITE == 0 && binary::on_execution(fault) {
         return;
     }
     // SAFETY: as above; the reference ends with the call.
