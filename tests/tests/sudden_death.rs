@@ -168,13 +168,15 @@ fn a_kill_from_outside_is_no_bug() {
             std::thread::sleep(Duration::from_millis(500));
             // With fork reset, an execution may end before the signal arrives, so another is killed if
             // no other worker appears. Otherwise the worker receives it. A piece is given up after five
-            // attempts, so only three workers are killed, and no two executions in quick succession.
+            // attempts, so only three workers are killed, and none when it has just been started.
             let mut killed = Vec::new();
             let mut last: Option<Instant> = None;
             await_some("another worker", || {
+                let ended = search.heddle.try_wait().unwrap();
+                assert!(ended.is_none(), "{reset} {signal}: the search ended with {ended:?}");
                 let waits = last.is_some_and(|at| at.elapsed() < Duration::from_secs(5));
                 let target = match reset {
-                    "fork" if waits => None,
+                    _ if waits => None,
                     "fork" => Some(search.execution()),
                     _ if killed.len() < 3 => {
                         Some(search.worker()).filter(|pid| !killed.contains(pid))
