@@ -198,7 +198,7 @@ impl Transfer {
 }
 
 /// The next piece: its offset and size. Pieces end at multiples of eight of the destination.
-fn piece(to: u64, len: u64, done: u64, descends: bool) -> (u64, u64) {
+pub(super) fn piece(to: u64, len: u64, done: u64, descends: bool) -> (u64, u64) {
     if descends {
         let end = len - done;
         let start = ((to + end - 1) & !7).max(to) - to;

@@ -6,14 +6,16 @@
 //! the runtime, and its parts are written one after the other, as the library does: sign, prefix, padding, digits.
 
 use crate::detect::access::peek;
-use crate::instrument::binary::bulk::{Call, Caller};
+use crate::instrument::binary::bulk::{Call, Caller, piece};
 use crate::instrument::binary::bulk_functions::PrintFunction;
 use crate::instrument::binary::format::Conversion;
 use crate::instrument::binary::operand::LOWEST;
 use crate::instrument::binary::parts;
 use crate::instrument::binary::printed;
 use crate::instrument::binary::strings::Reader;
-use crate::instrument::binary::variable_arguments::{ARGUMENTS, Arguments, VariableArguments};
+use crate::instrument::binary::variable_arguments::{
+    ARGUMENTS, Arguments, VariableArguments, length as text_length,
+};
 use crate::sys::real::real;
 use crate::sys::stops;
 use std::ffi::CStr;
@@ -22,6 +24,8 @@ const RAX: usize = 0;
 
 /// The longest text of one number. A call that prints a longer one is a single step.
 const LONGEST: usize = 512;
+/// The exponent of a `long double` that no `double` has, with its bias.
+const LARGE_EXPONENT: u64 = 16_383 + 1024;
 /// The longest conversion in a format.
 const LONGEST_CONVERSION: u64 = 24;
 /// The largest result: the functions return an `int`.
@@ -40,7 +44,7 @@ pub(super) fn in_pieces(function: PrintFunction, caller: Caller, call: &mut Call
     let arguments = || VariableArguments::new(function.first, function.is_list, &arguments);
     let length = printed::length(format, arguments());
     // A text of unknown length may be as long as there is room.
-    let written = length.unwrap_or(u64::MAX).min(room).min(1 << 16);
+    let written = length.unwrap_or(if room == u64::MAX { 1 << 16 } else { room }).min(room);
     let survey = Survey::of(caller, format, arguments());
     if !caller.has_point(to, written, true) && !survey.has_point {
         return false;
@@ -121,19 +125,19 @@ impl Survey {
                 b's' if conversion.modifier.1 == 0 && !conversion.has_zeros => {
                     let text = next.word();
                     if text >= LOWEST {
-                        let mut end = text;
-                        let most = conversion.precision.unwrap_or(u64::MAX);
-                        while end - text < most && byte(end) != 0 {
-                            end += 1;
-                        }
-                        let zero = u64::from(end - text < most);
-                        survey.has_point |= caller.has_point(text, end - text + zero, false);
+                        let read = text_length(text, conversion.precision);
+                        survey.has_point |= caller.has_point(text, read, false);
                     }
                 }
                 b'c' if conversion.modifier.1 == 0 && !conversion.has_zeros => _ = next.word(),
                 _ if conversion.is_integer() && is_short => _ = next.word(),
                 _ if conversion.is_floating() && is_short => {
-                    next.skip_number(conversion.modifier.0 == b'L');
+                    let is_long = conversion.modifier.0 == b'L';
+                    let [_, exponent] = next.floating(is_long, &|_| 0);
+                    // A larger number than a double may have thousands of digits.
+                    let is_large = exponent & 0x7fff >= LARGE_EXPONENT;
+                    survey.is_known &=
+                        !(is_long && is_large && conversion.kind.eq_ignore_ascii_case(&b'f'));
                 }
                 _ => {
                     survey.is_known = false;
@@ -166,7 +170,7 @@ impl Output {
         let (most, start) = (self.fitting(len), self.to + self.len);
         let mut done = 0;
         while done < most {
-            let size = (((start + done) & !7) + 8 - (start + done)).min(most - done);
+            let (_, size) = piece(start, most, done, false);
             self.caller.reads(from + done, size);
             let value = stops::for_program(|| peek(from + done, size));
             self.caller.write(start + done, size, value);
@@ -180,7 +184,7 @@ impl Output {
         let (most, start) = (self.fitting(text.len() as u64), self.to + self.len);
         let mut done = 0;
         while done < most {
-            let size = (((start + done) & !7) + 8 - (start + done)).min(most - done);
+            let (_, size) = piece(start, most, done, false);
             let value = peek(text.as_ptr() as u64 + done, size);
             self.caller.write(start + done, size, value);
             done += size;
