@@ -13,6 +13,7 @@ use crate::state::root::{Growing, Handled};
 use crate::state::world::world;
 use crate::steps::identity;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use traces::points::{Learned, ModuleAddress};
 
 /// The sites that this process has adopted so far.
@@ -209,6 +210,11 @@ impl Growing {
             !self.sites.contains(&spot(site)) || !self.words.contains(&word)
         };
         self.found.iter().any(is_new)
+    }
+
+    /// The sites of the conflicts that the execution found.
+    pub(crate) fn found_sites(&self) -> BTreeSet<u64> {
+        self.found.iter().map(|&(site, _)| site).collect()
     }
 
     /// Whether the execution found anything that is not in effect yet.

@@ -120,6 +120,7 @@ fn begin() {
     root.strategy_replaced();
     root.learning.set(Some(Learning {
         rounds: 0,
+        is_partial: false,
         opened: 0,
         steps: 0,
         quiet: 0,
@@ -163,6 +164,20 @@ impl Root {
     /// Whether the current executions are the learning phase's.
     pub(crate) fn is_learning(&self) -> bool {
         self.learning.borrow().is_some()
+    }
+
+    /// Whether the first round of the learning phase is being run. It observes fewer accesses than later
+    /// ones. The beginnings of long executions need no such limit.
+    pub(crate) fn is_first_round(&self) -> bool {
+        let is_first = |learning: &Learning| learning.rounds == 0;
+        self.beginning == 0 && self.learning.borrow().as_ref().is_some_and(is_first)
+    }
+
+    /// The first round does not observe all accesses.
+    pub(crate) fn observe_part(&self) {
+        if let Some(learning) = &mut *self.learning.borrow() {
+            learning.is_partial = true;
+        }
     }
 
     /// The number of the execution for its strategy.
@@ -225,7 +240,8 @@ impl Root {
             learning.first = first(steps, self.learned.borrow().known());
         }
         learning.rounds += 1;
-        learning.quiet = match grew {
+        let is_partial = std::mem::take(&mut learning.is_partial);
+        learning.quiet = match grew || is_partial {
             true => 0,
             false => learning.quiet + u64::from(!learning.is_directed),
         };
@@ -263,7 +279,7 @@ impl Root {
             raise(&instrumentation.jumps, earlier.probes.1);
             instrumentation.unseen.fetch_or(earlier.unseen, Relaxed);
             learning.rounds = earlier.executions;
-        } else if learning.quiet < enough && !alone && !ends {
+        } else if learning.quiet < enough && (!alone || is_partial) && !ends {
             if learning.rounds < MOST && !is_long {
                 return self.next_round(learning, grew, enough == QUIET_AND_CHEAP);
             }
@@ -273,6 +289,9 @@ impl Root {
                 self.learned.borrow().end_briefly();
                 note_gap(InstrumentationGap::Brief);
             }
+        }
+        if is_partial && !known {
+            instrumentation.probes_removed.fetch_add(1, Relaxed);
         }
         if has_beginnings && !known {
             // What executions do later was not observed.

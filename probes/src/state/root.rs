@@ -91,6 +91,9 @@ pub(crate) struct Handled {
 /// The state of the learning phase: random walks, until there is nothing new for a while.
 pub(crate) struct Learning {
     pub(crate) rounds: u64,
+    /// Whether the first round is being run, and observed only the first accesses of sites that it reached
+    /// often.
+    pub(crate) is_partial: bool,
     /// The executions before the first round, which observed no accesses ([`Opening`]).
     pub(crate) opened: u64,
     /// The steps of those executions.

@@ -19,6 +19,7 @@ use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::root::root;
 use crate::state::world::world;
+use crate::sys::channel::header;
 use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::InstrumentationGap;
@@ -76,6 +77,10 @@ impl Limit {
     /// accesses are observed anyway, more executions are worth more than more accesses in each. Also for
     /// one execution outside of a search.
     const SAMPLED: Limit = Limit { hits: 1 << 16, further: 1 << 14, frequent: 64 };
+    /// For the first round of learning, so that the first execution takes not much longer than one that
+    /// observes nothing. Before, only a task that was found to compute has its probes removed
+    /// ([`removes_in_first_round`]).
+    const FIRST: Limit = Limit { hits: 1 << 18, further: 1 << 14, frequent: 64 };
 }
 
 /// A probe that is reached this often in one execution is among those that may be removed.
@@ -174,6 +179,7 @@ pub(super) fn count_hit(probe: &Probe) {
             remove_reported(Removal::ButPredicates);
         } else {
             let own = patch_at(probe.address).filter(|patch| !patch.predicate);
+            report_removal();
             remove_some(own.into_iter());
         }
     }
@@ -242,26 +248,53 @@ impl Probe {
 /// observe the same.
 pub(super) fn remove_frequent(hits: u64) {
     end_beginning(hits);
-    // A single execution that only observes is to take not much longer than one that does not.
-    let samples = learned_points::is_sampled() || root().observes.get();
-    let limit = if samples { Limit::SAMPLED } else { Limit::USUAL };
-    // With `--points all` every access is a step.
-    let must_observe_all = POINTS.all.get() || learned_points::has_lock_polls();
-    if hits < limit.hits || !hits.is_multiple_of(limit.further) || must_observe_all {
-        return;
-    }
     let root = root();
-    if root.is_learning() {
-        root.learned.borrow().find_sampled();
+    // A single execution that only observes is to take not much longer than one that does not.
+    let samples = learned_points::is_sampled() || root.observes.get();
+    let is_first = !samples && root.is_first_round();
+    let limit = match samples {
+        true => Limit::SAMPLED,
+        false if is_first => Limit::FIRST,
+        false => Limit::USUAL,
+    };
+    let is_due = hits >= limit.hits && hits.is_multiple_of(limit.further)
+        || is_first && removes_in_first_round(hits);
+    // With `--points all` every access is a step.
+    if !is_due || POINTS.all.get() || learned_points::has_lock_polls() {
+        return;
     }
     // From here on not every write is observed.
     stall::stop_finding_polls();
+    if is_first {
+        root.observe_part();
+        // They are scheduling points from the next round on, and a spin loop may read there.
+        let found = root.learned.borrow().found_sites();
+        remove_reached(limit.frequent, |probe| !found.contains(&probe.behind));
+    } else {
+        report_removal();
+        if root.is_learning() {
+            root.learned.borrow().find_sampled();
+        }
+        remove_reached(limit.frequent, |_| true);
+    }
+}
+
+/// Whether the running task has been found to compute. A task that waits in a spin loop is recognised by
+/// its reads, and the watchdog's time would decide how long it spins without them.
+fn removes_in_first_round(hits: u64) -> bool {
+    hits >= Limit::SAMPLED.hits
+        && hits.is_multiple_of(1 << 12)
+        && POINTS.waiting.found_busy.get() > 0
+}
+
+/// Removes the probes that were reached this often in the execution.
+fn remove_reached(frequent: u32, is_meant: impl Fn(&Probe) -> bool) {
     // SAFETY: a task reached each of them, by its copy or by a breakpoint that was installed with one.
-    let frequent = PROBES.frequent.all().iter().map(|&at| unsafe { PROBES.probe(at.into()) });
-    let patches = frequent
-        .filter(|probe| probe.is_too_frequent(limit.frequent))
+    let reached = PROBES.frequent.all().iter().map(|&at| unsafe { PROBES.probe(at.into()) });
+    let patches = reached
+        .filter(|probe| probe.is_too_frequent(frequent))
         .filter_map(|probe| patch_at(probe.address))
-        .filter(|patch| probes_in(patch).all(Probe::may_be_sampled));
+        .filter(|patch| probes_in(patch).all(|one| one.may_be_sampled() && is_meant(one)));
     remove_some(patches.collect::<Vec<_>>().into_iter());
 }
 
@@ -289,17 +322,15 @@ pub(super) fn remove_reported(removal: Removal) {
     remove(removal);
 }
 
-/// Removes the probes in these changed ranges of text until the execution ends, and reports that.
+/// Removes the probes in these changed ranges of text until the execution ends.
 fn remove_some(patches: impl Iterator<Item = &'static Patch> + Clone) {
-    report_removal();
     note_removal(Removal::Frequent);
     put_back(patches);
 }
 
 fn report_removal() {
-    let executions = &crate::sys::channel::header().instrumentation.probes_removed;
     if PROBES.removal.get() == Removal::None {
-        executions.store(executions.load(Relaxed) + 1, Relaxed);
+        header().instrumentation.probes_removed.fetch_add(1, Relaxed);
     }
 }
 
