@@ -1,8 +1,8 @@
 //! Multithreaded programs of Debian packages (`tests/corpus/programs.toml`): the files that they work
 //! on, and a search of each.
 
-use crate::heddle::Home;
-use crate::installed::is_installed;
+use crate::heddle::{Home, run};
+use crate::installed::is_installed_in;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,6 +30,19 @@ pub struct Program {
     /// Whether the tests search it.
     #[serde(default)]
     pub brief: bool,
+}
+
+/// Where packages install their programs: another version may be installed elsewhere.
+const PATH: &str = "/usr/bin:/bin:/usr/sbin:/sbin:/usr/games";
+
+/// How long a search of a program may take.
+const BOUND: Duration = Duration::from_secs(600);
+
+/// A command that runs a program natively.
+fn natively(words: &[String], home: &Home) -> Command {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).current_dir(home.path()).stdin(Stdio::null()).env("PATH", PATH);
+    command
 }
 
 /// What a search of a program says.
@@ -118,7 +131,7 @@ impl Program {
         let first = |command: &str| command.split_whitespace().next().map(str::to_owned);
         let mut commands =
             self.clients.iter().filter_map(|client| first(client)).chain([words[0].clone()]);
-        if let Some(name) = commands.find(|name| !is_installed(name)) {
+        if let Some(name) = commands.find(|name| !is_installed_in(PATH.as_ref(), name)) {
             return Some(format!("{name} is not installed"));
         }
         if !self.clients.is_empty() {
@@ -126,12 +139,7 @@ impl Program {
         }
         let home = Home::new();
         make_files(home.path()).expect("the files are made");
-        let native = Command::new(&words[0])
-            .args(&words[1..])
-            .current_dir(home.path())
-            .stdin(Stdio::null())
-            .output();
-        match native {
+        match natively(&words, &home).output() {
             Err(error) => Some(format!("cannot be run: {error}")),
             Ok(output) if !output.status.success() => {
                 let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
@@ -158,7 +166,9 @@ impl Program {
         command.extend(self.clients.iter().flat_map(|client| ["--client", client.as_str()]));
         command.push("--");
         command.extend(words.iter().map(String::as_str));
-        let run = home.heddle(&command);
+        let mut command = home.command(&command);
+        command.env("PATH", PATH);
+        let run = run(command, BOUND);
         match serde_json::from_str(&run.stdout) {
             Ok(report) => Found::Searched(Box::new(report)),
             Err(_) => Found::Nothing(run.stderr.trim().to_owned()),
@@ -198,7 +208,9 @@ fn fastest(
         fs::write(&lines, once.repeat(longer)).expect("it can be written");
         // The first use of Heddle installs its runtime.
         home.command(["run", "--", "true"]).output().map_err(|error| format!("{error}"))?;
-        let (mut command, began) = (command(&home), Instant::now());
+        let mut command = command(&home);
+        command.env("PATH", PATH);
+        let began = Instant::now();
         let output = command.output().map_err(|error| format!("cannot be run: {error}"))?;
         fastest = fastest.min(began.elapsed());
         last = Some((output, home));
@@ -247,11 +259,7 @@ impl Program {
             return Err(why);
         }
         let words = self.words();
-        let (native, output, home) = fastest(longer, |home| {
-            let mut command = Command::new(&words[0]);
-            command.args(&words[1..]).current_dir(home.path()).stdin(Stdio::null());
-            command
-        })?;
+        let (native, output, home) = fastest(longer, |home| natively(&words, home))?;
         let (under_run, controlled, other) = fastest(longer, |home| {
             home.command(["run", "--"].into_iter().chain(words.iter().map(String::as_str)))
         })?;

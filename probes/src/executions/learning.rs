@@ -373,9 +373,7 @@ impl Root {
             return;
         }
         self.opening.set(Opening::Over);
-        if self.failed_early.get()
-            && let Some(learning) = current.take()
-        {
+        if ends && let Some(learning) = current.take() {
             // The search ends without another execution.
             self.strategy.set(learning.search);
             self.strategy_replaced();

@@ -10,7 +10,7 @@
 use crate::detect::access::POINTS;
 use crate::detect::access::note_gap;
 use crate::detect::learned_points;
-use crate::instrument::binary::placement::{patch_at, put_back, write_again};
+use crate::instrument::binary::placement::{patch_at, put_back, put_back_where, write_again};
 use crate::instrument::binary::probe::{PROBES, Patch, Probe, are_any, are_there};
 use crate::instrument::binary::removal::{Removal, probes_in};
 use crate::instrument::binary::{calls, image, paths, spin_reads, targets};
@@ -180,7 +180,7 @@ pub(super) fn count_hit(probe: &Probe) {
         } else {
             let own = patch_at(probe.address).filter(|patch| !patch.predicate);
             report_removal();
-            remove_some(own.into_iter());
+            remove_some(own.as_slice());
         }
     }
     PROBES.hits.set(PROBES.hits.get() + 1);
@@ -295,7 +295,7 @@ fn remove_reached(frequent: u32, is_meant: impl Fn(&Probe) -> bool) {
         .filter(|probe| probe.is_too_frequent(frequent))
         .filter_map(|probe| patch_at(probe.address))
         .filter(|patch| probes_in(patch).all(|one| one.may_be_sampled() && is_meant(one)));
-    remove_some(patches.collect::<Vec<_>>().into_iter());
+    remove_some(&patches.collect::<Vec<_>>());
 }
 
 /// After this many hits, and then after each so many, a round of learning may end.
@@ -323,7 +323,7 @@ pub(super) fn remove_reported(removal: Removal) {
 }
 
 /// Removes the probes in these changed ranges of text until the execution ends.
-fn remove_some(patches: impl Iterator<Item = &'static Patch> + Clone) {
+fn remove_some(patches: &[&Patch]) {
     note_removal(Removal::Frequent);
     put_back(patches);
 }
@@ -344,7 +344,7 @@ fn note_removal(removal: Removal) {
 fn remove(removal: Removal) {
     note_removal(removal);
     // The copies of moved instructions stay: a task may be executing one.
-    put_back(PROBES.patches().filter(move |patch| removal.includes(patch)));
+    put_back_where(|patch| removal.includes(patch));
 }
 
 /// Removes all probes until the execution ends. Called when a task panics: what it does to print

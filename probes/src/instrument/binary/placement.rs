@@ -31,7 +31,7 @@ pub(super) fn place<'a>(
                 let removed = PROBES.patches_of(function).iter();
                 removed
                     .filter(|patch| removal.includes(patch))
-                    .for_each(|patch| put_back_in(module, patch));
+                    .for_each(|patch| put_back_one(module, patch));
             }
         }
     };
@@ -55,7 +55,7 @@ fn note_written(function: &Function) {
 pub(super) fn write_again() {
     PROBES.modules().for_each(|module| {
         module.with_text(|| {
-            for patch in PROBES.patches().filter(|patch| module.has(patch.address)) {
+            for patch in PROBES.patches_in(module) {
                 let from = patch.written.get() as usize;
                 patch::restore(
                     patch.address,
@@ -67,17 +67,28 @@ pub(super) fn write_again() {
 }
 
 /// Restores the program's own bytes in these changed ranges.
-pub(super) fn put_back<'a>(patches: impl Iterator<Item = &'a Patch> + Clone) {
+pub(super) fn put_back(patches: &[&Patch]) {
     for module in PROBES.modules() {
-        let mut here = patches.clone().filter(|patch| module.has(patch.address)).peekable();
-        if here.peek().is_some() {
-            module.with_text(|| here.for_each(|patch| put_back_in(module, patch)));
-        }
+        put_back_in(module, patches.iter().copied().filter(|patch| module.has(patch.address)));
     }
 }
 
-/// Restores the program's own bytes in a changed range of a module, whose text is writable.
-fn put_back_in(module: &Module, patch: &Patch) {
+/// Restores the program's own bytes in all changed ranges for which `is_meant` says so.
+pub(super) fn put_back_where(is_meant: impl Fn(&Patch) -> bool) {
+    for module in PROBES.modules() {
+        put_back_in(module, PROBES.patches_in(module).filter(|patch| is_meant(patch)));
+    }
+}
+
+fn put_back_in<'a>(module: &Module, patches: impl Iterator<Item = &'a Patch>) {
+    let mut patches = patches.peekable();
+    if patches.peek().is_some() {
+        module.with_text(|| patches.for_each(|patch| put_back_one(module, patch)));
+    }
+}
+
+/// The same for one range. The text is writable.
+fn put_back_one(module: &Module, patch: &Patch) {
     patch::restore(patch.address, module.pristine(patch.address, patch.len as usize));
 }
 
@@ -91,7 +102,7 @@ pub(super) fn patch_at(address: u64) -> Option<&'static Patch> {
 
 /// Removes all probes.
 pub(super) fn restore() {
-    put_back(PROBES.patches());
+    put_back_where(|_| true);
     for function in PROBES.filled() {
         function.patches.set(0);
         function.is_placed.set(false);

@@ -189,9 +189,10 @@ impl Probes {
         self.filled().flat_map(|function| self.of(function))
     }
 
-    /// All changed ranges of text.
-    pub(super) fn patches(&self) -> impl Iterator<Item = &'static Patch> + Clone {
-        self.filled().flat_map(|function| self.patches_of(function))
+    /// All changed ranges of a module's text.
+    pub(super) fn patches_in(&self, module: &Module) -> impl Iterator<Item = &'static Patch> {
+        let functions = self.filled().filter(|function| module.has(function.start));
+        functions.flat_map(|function| self.patches_of(function))
     }
 
     /// The probe with this number.
