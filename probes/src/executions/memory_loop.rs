@@ -473,6 +473,8 @@ fn in_one_fork(prefix: Option<&CommonPrefix>, begin: Option<&Begin>) -> Compared
     // SAFETY: this process holds no borrow, and the child ended, perhaps during one.
     unsafe { root().end_borrows() };
     note_process();
+    // What is found depends on what was found before in the same execution.
+    root().learned.borrow().drop_found();
     root().strategy.set(strategy);
     header().complete.store(complete, Relaxed);
     root().compared.get()
