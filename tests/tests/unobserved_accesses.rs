@@ -68,6 +68,28 @@ fn sites_that_run_millions_of_times_are_sampled_and_the_others_observed() {
     assert_eq!(home.heddle(["replay", "--times", "10", &trace]).status, 1);
 }
 
+/// The first execution observes the first accesses of sites that run often, so that it does not take long. The
+/// following ones observe all, and a spin loop is recognised in each: the watchdog interrupts no task.
+#[test]
+fn the_first_execution_observes_fewer_accesses_than_those_that_follow() {
+    let home = Home::new();
+    build(&home, "computes_then_spins", "spins", &["-O1"]);
+    let search = |executions| {
+        let args = ["explore", "--json", "--max-executions", executions, "--", "./spins"];
+        let report = home.heddle(args).report();
+        assert_eq!(report.reset, "memory", "{report:?}");
+        let says = |part: &str| report.notes.iter().any(|note| note.contains(part));
+        assert!(!says("it was interrupted"), "{report:?}");
+        assert!(
+            report.conflicts.iter().any(|one| one.contains("computes_then_spins.c:18")),
+            "{report:?}"
+        );
+        says("in 1 execution not every memory access was observed")
+    };
+    assert!(search("1"));
+    assert!(!search("6"));
+}
+
 #[test]
 fn a_failure_found_only_by_learning_is_reported() {
     let home = Home::new();

@@ -427,7 +427,9 @@ fn kind(end: &End) -> u64 {
 fn in_a_fork(prefix: Option<&CommonPrefix>, begin: Option<&Begin>) -> Compared {
     let stacks = root().stacks_touched.get();
     let compared = in_one_fork(prefix, begin);
-    if root().stacks_touched.get() == stacks { compared } else { in_one_fork(prefix, begin) }
+    // What leaves traces is not compared.
+    let is_final = root().stacks_touched.get() == stacks || compared.traces != 0;
+    if is_final { compared } else { in_one_fork(prefix, begin) }
 }
 
 fn in_one_fork(prefix: Option<&CommonPrefix>, begin: Option<&Begin>) -> Compared {

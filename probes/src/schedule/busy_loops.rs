@@ -20,7 +20,7 @@ use traces::Operation;
 const LOOKED_AT: u32 = 256;
 /// After this many inspections that found a task busy, without a step, it yields nevertheless: it
 /// may count its iterations in memory that no other task uses.
-const BUSY_FOR: u32 = 64;
+pub(crate) const BUSY_FOR: u32 = 64;
 /// How many inspections in a row find the same words where an execution that only observes ends.
 const REPETITIONS: u32 = 16;
 /// How many times per execution a busy task yields for that reason.

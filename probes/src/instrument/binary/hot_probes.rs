@@ -14,6 +14,7 @@ use crate::instrument::binary::placement::{patch_at, put_back, put_back_where, w
 use crate::instrument::binary::probe::{PROBES, Patch, Probe, are_any, are_there};
 use crate::instrument::binary::removal::{Removal, probes_in};
 use crate::instrument::binary::{calls, image, paths, spin_reads, targets};
+use crate::schedule::busy_loops::BUSY_FOR;
 use crate::schedule::stall;
 use crate::state::end::End;
 use crate::state::outcome;
@@ -78,9 +79,8 @@ impl Limit {
     /// one execution outside of a search.
     const SAMPLED: Limit = Limit { hits: 1 << 16, further: 1 << 14, frequent: 64 };
     /// For the first round of learning, so that the first execution takes not much longer than one that
-    /// observes nothing. Before, only a task that was found to compute has its probes removed
-    /// ([`removes_in_first_round`]).
-    const FIRST: Limit = Limit { hits: 1 << 18, further: 1 << 14, frequent: 64 };
+    /// observes nothing. The next round observes all.
+    const FIRST: Limit = Limit { ..Limit::SAMPLED };
 }
 
 /// A probe that is reached this often in one execution is among those that may be removed.
@@ -241,12 +241,12 @@ impl Probe {
     }
 }
 
-/// Probes were reached `hits` times in this execution: if these are too many, removes those that
-/// were reached most often. The next execution has them again, so that the first accesses of each
+/// Probes were reached `hits` times in this execution, the last time at `site`: if these are too many, removes those
+/// that were reached most often. The next execution has them again, so that the first accesses of each
 /// site are observed in every execution. This is the idea of Marino, Musuvathi and Narayanasamy,
 /// "LiteRace" (2009), that code which runs often is sampled; here by counts, so that equal executions
 /// observe the same.
-pub(super) fn remove_frequent(hits: u64) {
+pub(super) fn remove_frequent(hits: u64, site: u64) {
     end_beginning(hits);
     let root = root();
     // A single execution that only observes is to take not much longer than one that does not.
@@ -257,34 +257,44 @@ pub(super) fn remove_frequent(hits: u64) {
         false if is_first => Limit::FIRST,
         false => Limit::USUAL,
     };
-    let is_due = hits >= limit.hits && hits.is_multiple_of(limit.further)
-        || is_first && removes_in_first_round(hits);
-    // With `--points all` every access is a step.
-    if !is_due || POINTS.all.get() || learned_points::has_lock_polls() {
+    if hits < limit.hits || !hits.is_multiple_of(limit.further) || must_observe_all() {
         return;
+    }
+    if is_first {
+        return observe_part(site);
     }
     // From here on not every write is observed.
     stall::stop_finding_polls();
-    if is_first {
-        root.observe_part();
-        // They are scheduling points from the next round on, and a spin loop may read there.
-        let found = root.learned.borrow().found_sites();
-        remove_reached(limit.frequent, |probe| !found.contains(&probe.behind));
-    } else {
-        report_removal();
-        if root.is_learning() {
-            root.learned.borrow().find_sampled();
-        }
-        remove_reached(limit.frequent, |_| true);
+    report_removal();
+    if root.is_learning() {
+        root.learned.borrow().find_sampled();
     }
+    remove_reached(limit.frequent, |_| true);
 }
 
-/// Whether the running task has been found to compute. A task that waits in a spin loop is recognised by
-/// its reads, and the watchdog's time would decide how long it spins without them.
-fn removes_in_first_round(hits: u64) -> bool {
-    hits >= Limit::SAMPLED.hits
-        && hits.is_multiple_of(1 << 12)
-        && POINTS.waiting.found_busy.get() > 0
+/// Whether no probe may be removed: with `--points all` every access is a step.
+fn must_observe_all() -> bool {
+    POINTS.all.get() || learned_points::has_lock_polls()
+}
+
+/// How often tasks that seem to compute yield before the site of such a task is no exception.
+const YIELDS: u32 = 2;
+
+/// Removes the probes of the first round of learning that were reached often. A spin loop needs one of its reads:
+/// without that, the watchdog's time would decide how long it spins. So the sites stay at which tasks in spin
+/// loops are parked, the one at which the running task is, unless it was given the time to show that it spins, and
+/// those of conflicts, at which other tasks may spin later.
+fn observe_part(site: u64) {
+    stall::stop_finding_polls();
+    let (root, world) = (root(), world());
+    root.observe_part();
+    let mut needed = root.learned.borrow().found_sites();
+    needed.extend(world.alive().map(|task| world.tasks[usize::from(task)].loop_access.get().0));
+    let waiting = &POINTS.waiting;
+    if waiting.found_busy.get() <= BUSY_FOR && waiting.yields.get() < YIELDS {
+        needed.insert(site);
+    }
+    remove_reached(Limit::FIRST.frequent, |one| !needed.contains(&one.behind));
 }
 
 /// Removes the probes that were reached this often in the execution.
