@@ -8,12 +8,13 @@
 use crate::detect::heap_words;
 use crate::detect::shadow::Shadow;
 use crate::detect::table::Table;
+use crate::detect::waiting::WAITED_FOR;
 use crate::memory::shared_views::canonical;
 use crate::state::root::{Growing, Handled};
 use crate::state::world::world;
 use crate::steps::identity;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use traces::points::{Learned, ModuleAddress};
 
 /// The sites that this process has adopted so far.
@@ -212,9 +213,13 @@ impl Growing {
         self.found.iter().any(is_new)
     }
 
-    /// The sites of the conflicts that the execution found.
-    pub(crate) fn found_sites(&self) -> BTreeSet<u64> {
-        self.found.iter().map(|&(site, _)| site).collect()
+    /// The sites at which the execution found conflicts at so few words that a task may wait there for a change.
+    pub(crate) fn waiting_sites(&self) -> BTreeSet<u64> {
+        let mut words = BTreeMap::<u64, usize>::new();
+        for &(site, _) in &self.found {
+            *words.entry(site).or_default() += 1;
+        }
+        words.into_iter().filter(|&(_, words)| words <= WAITED_FOR).map(|(site, _)| site).collect()
     }
 
     /// Whether the execution found anything that is not in effect yet.

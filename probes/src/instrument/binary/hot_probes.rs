@@ -283,12 +283,12 @@ const YIELDS: u32 = 2;
 /// Removes the probes of the first round of learning that were reached often. A spin loop needs one of its reads:
 /// without that, the watchdog's time would decide how long it spins. So the sites stay at which tasks in spin
 /// loops are parked, the one at which the running task is, unless it was given the time to show that it spins, and
-/// those of conflicts, at which other tasks may spin later.
+/// those of conflicts at few words, at which other tasks may spin later.
 fn observe_part(site: u64) {
     stall::stop_finding_polls();
     let (root, world) = (root(), world());
     root.observe_part();
-    let mut needed = root.learned.borrow().found_sites();
+    let mut needed = root.learned.borrow().waiting_sites();
     needed.extend(world.alive().map(|task| world.tasks[usize::from(task)].loop_access.get().0));
     let waiting = &POINTS.waiting;
     if waiting.found_busy.get() <= BUSY_FOR && waiting.yields.get() < YIELDS {

@@ -73,7 +73,7 @@ pub(super) fn put_back(patches: &[&Patch]) {
     }
 }
 
-/// Restores the program's own bytes in all changed ranges for which `is_meant` says so.
+/// Restores the program's own bytes in all changed ranges that are meant.
 pub(super) fn put_back_where(is_meant: impl Fn(&Patch) -> bool) {
     for module in PROBES.modules() {
         put_back_in(module, PROBES.patches_in(module).filter(|patch| is_meant(patch)));
