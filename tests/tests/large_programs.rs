@@ -39,13 +39,26 @@ fn executions_that_learn_count_in_a_program_with_much_code() {
     assert!(report.learning > OPENING, "{report:#?}");
 }
 
-/// The limit on executions ends the learning phase before it observed any access.
+/// One execution of the learning phase observes accesses, if the limit leaves room for it and for the search.
 #[test]
 fn a_search_with_few_executions_observes_the_accesses() {
-    let options = ["--strategy", "dpor", "--max-executions", "20"];
-    let report = explore("much_code", &options, &["counts"]);
-    assert!(report.points.probes > 0 && report.executions <= 20, "{report:#?}");
-    assert_ne!(report.verdict, Verdict::Clean, "{report:#?}");
+    for (limit, observes) in [("1", false), ("3", true), ("20", true)] {
+        let options = ["--strategy", "dpor", "--max-executions", limit];
+        let report = explore("much_code", &options, &["counts"]);
+        assert_eq!(report.points.probes > 0, observes, "{report:#?}");
+        assert!(report.executions <= limit.parse().expect("a number"), "{report:#?}");
+        assert_ne!(report.verdict, Verdict::Clean, "{report:#?}");
+    }
+}
+
+/// A program with one task has one schedule.
+#[test]
+fn a_search_whose_executions_observed_nothing_is_not_complete() {
+    for (limit, is_complete) in [("1", false), ("2", false), ("40", true)] {
+        let report = explore("much_code", &["--max-executions", limit], &["alone"]);
+        assert_eq!(report.complete, is_complete, "{report:#?}");
+        assert!(report.executions <= limit.parse().expect("a number"), "{report:#?}");
+    }
 }
 
 #[test]

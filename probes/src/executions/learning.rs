@@ -363,18 +363,27 @@ impl Root {
         let Some(learning) = &mut *current else { return };
         learning.opened += 1;
         learning.steps += steps;
-        let ends = self.ends_incomplete();
         let alone = crate::state::world::world().created.get() <= 1;
         let pauses = header().pause.load(Acquire) != 0;
+        let fails = self.failed_early.get();
+        // One execution of the phase is to observe accesses.
+        let remaining = self.last.saturating_sub(header().learning.load(Relaxed));
         if learning.opened < OPENING
             && learning.steps < OPENING_STEPS
-            && !(ends || spun || alone || pauses)
+            && remaining > 1
+            && !(fails || spun || alone || pauses)
         {
             return;
         }
         self.opening.set(Opening::Over);
-        if ends && let Some(learning) = current.take() {
-            // The search ends without another execution.
+        if (fails || remaining == 0)
+            && let Some(learning) = current.take()
+        {
+            if !fails {
+                self.learned.borrow().end_briefly();
+                note_gap(InstrumentationGap::Brief);
+            }
+            // The phase ends without another execution.
             self.strategy.set(learning.search);
             self.strategy_replaced();
         } else {

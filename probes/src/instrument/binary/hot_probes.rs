@@ -22,6 +22,7 @@ use crate::state::root::root;
 use crate::state::world::world;
 use crate::sys::channel::header;
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::InstrumentationGap;
 
@@ -261,7 +262,7 @@ pub(super) fn remove_frequent(hits: u64, site: u64) {
         return;
     }
     if is_first {
-        return observe_part(site);
+        return observe_part(hits, site);
     }
     // From here on not every write is observed.
     stall::stop_finding_polls();
@@ -277,22 +278,27 @@ fn must_observe_all() -> bool {
     POINTS.all.get() || learned_points::has_lock_polls()
 }
 
-/// How often tasks that seem to compute yield before the site of such a task is no exception.
+/// How often tasks that seem to compute yield before the site of such a task is no exception; and the hits of all
+/// probes in the first round before there are no exceptions.
 const YIELDS: u32 = 2;
+const WITH_EXCEPTIONS: u64 = 1 << 18;
 
 /// Removes the probes of the first round of learning that were reached often. A spin loop needs one of its reads:
 /// without that, the watchdog's time would decide how long it spins. So the sites stay at which tasks in spin
 /// loops are parked, the one at which the running task is, unless it was given the time to show that it spins, and
 /// those of conflicts at few words, at which other tasks may spin later.
-fn observe_part(site: u64) {
+fn observe_part(hits: u64, site: u64) {
     stall::stop_finding_polls();
     let (root, world) = (root(), world());
     root.observe_part();
-    let mut needed = root.learned.borrow().waiting_sites();
-    needed.extend(world.alive().map(|task| world.tasks[usize::from(task)].loop_access.get().0));
-    let waiting = &POINTS.waiting;
-    if waiting.found_busy.get() <= BUSY_FOR && waiting.yields.get() < YIELDS {
-        needed.insert(site);
+    let mut needed = BTreeSet::new();
+    if hits < WITH_EXCEPTIONS {
+        needed = root.learned.borrow().waiting_sites();
+        needed.extend(world.alive().map(|task| world.tasks[usize::from(task)].loop_access.get().0));
+        let waiting = &POINTS.waiting;
+        if waiting.found_busy.get() <= BUSY_FOR && waiting.yields.get() < YIELDS {
+            needed.insert(site);
+        }
     }
     remove_reached(Limit::FIRST.frequent, |one| !needed.contains(&one.behind));
 }
