@@ -22,7 +22,6 @@ use crate::state::root::root;
 use crate::state::world::world;
 use crate::sys::channel::header;
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::InstrumentationGap;
 
@@ -242,12 +241,12 @@ impl Probe {
     }
 }
 
-/// Probes were reached `hits` times in this execution, the last time at `site`: if these are too many, removes those
+/// Probes were reached `hits` times in this execution, `reached` last: if these are too many, removes those
 /// that were reached most often. The next execution has them again, so that the first accesses of each
 /// site are observed in every execution. This is the idea of Marino, Musuvathi and Narayanasamy,
 /// "LiteRace" (2009), that code which runs often is sampled; here by counts, so that equal executions
 /// observe the same.
-pub(super) fn remove_frequent(hits: u64, site: u64) {
+pub(super) fn remove_frequent(hits: u64, reached: &Probe) {
     end_beginning(hits);
     let root = root();
     // A single execution that only observes is to take not much longer than one that does not.
@@ -262,7 +261,7 @@ pub(super) fn remove_frequent(hits: u64, site: u64) {
         return;
     }
     if is_first {
-        return observe_part(hits, site);
+        return observe_part(reached);
     }
     // From here on not every write is observed.
     stall::stop_finding_polls();
@@ -278,27 +277,26 @@ fn must_observe_all() -> bool {
     POINTS.all.get() || learned_points::has_lock_polls()
 }
 
-/// How often tasks that seem to compute yield before the site of such a task is no exception; and the hits of all
-/// probes in the first round before there are no exceptions.
+/// How often tasks that seem to compute yield before the site of the running task is no exception, and how often
+/// probes are reached before.
 const YIELDS: u32 = 2;
-const WITH_EXCEPTIONS: u64 = 1 << 18;
+const MOST_HITS: u64 = 1 << 18;
 
 /// Removes the probes of the first round of learning that were reached often. A spin loop needs one of its reads:
 /// without that, the watchdog's time would decide how long it spins. So the sites stay at which tasks in spin
 /// loops are parked, the one at which the running task is, unless it was given the time to show that it spins, and
 /// those of conflicts at few words, at which other tasks may spin later.
-fn observe_part(hits: u64, site: u64) {
+fn observe_part(reached: &Probe) {
     stall::stop_finding_polls();
     let (root, world) = (root(), world());
     root.observe_part();
-    let mut needed = BTreeSet::new();
-    if hits < WITH_EXCEPTIONS {
-        needed = root.learned.borrow().waiting_sites();
-        needed.extend(world.alive().map(|task| world.tasks[usize::from(task)].loop_access.get().0));
-        let waiting = &POINTS.waiting;
-        if waiting.found_busy.get() <= BUSY_FOR && waiting.yields.get() < YIELDS {
-            needed.insert(site);
-        }
+    let mut needed = root.learned.borrow().waiting_sites();
+    needed.extend(world.alive().map(|task| world.tasks[usize::from(task)].loop_access.get().0));
+    let waiting = &POINTS.waiting;
+    let may_spin = waiting.found_busy.get() <= BUSY_FOR && waiting.yields.get() < YIELDS;
+    // A task that calls the same function without end is found by the watchdog.
+    if may_spin && PROBES.hits.get() < MOST_HITS {
+        needed.insert(reached.behind);
     }
     remove_reached(Limit::FIRST.frequent, |one| !needed.contains(&one.behind));
 }
