@@ -45,6 +45,13 @@ fn natively(words: &[String], home: &Home) -> Command {
     command
 }
 
+/// A command of Heddle about such a program.
+fn controlled<'a>(home: &Home, args: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = home.command(args);
+    command.env("PATH", PATH);
+    command
+}
+
 /// What a search of a program says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -166,9 +173,7 @@ impl Program {
         command.extend(self.clients.iter().flat_map(|client| ["--client", client.as_str()]));
         command.push("--");
         command.extend(words.iter().map(String::as_str));
-        let mut command = home.command(&command);
-        command.env("PATH", PATH);
-        let run = run(command, BOUND);
+        let run = run(controlled(&home, command), BOUND);
         match serde_json::from_str(&run.stdout) {
             Ok(report) => Found::Searched(Box::new(report)),
             Err(_) => Found::Nothing(run.stderr.trim().to_owned()),
@@ -208,9 +213,7 @@ fn fastest(
         fs::write(&lines, once.repeat(longer)).expect("it can be written");
         // The first use of Heddle installs its runtime.
         home.command(["run", "--", "true"]).output().map_err(|error| format!("{error}"))?;
-        let mut command = command(&home);
-        command.env("PATH", PATH);
-        let began = Instant::now();
+        let (mut command, began) = (command(&home), Instant::now());
         let output = command.output().map_err(|error| format!("cannot be run: {error}"))?;
         fastest = fastest.min(began.elapsed());
         last = Some((output, home));
@@ -260,22 +263,21 @@ impl Program {
         }
         let words = self.words();
         let (native, output, home) = fastest(longer, |home| natively(&words, home))?;
-        let (under_run, controlled, other) = fastest(longer, |home| {
-            home.command(["run", "--"].into_iter().chain(words.iter().map(String::as_str)))
-        })?;
-        let options = ["explore", "--max-executions", "1", "--"];
-        let search =
-            |home: &Home| home.command(options.into_iter().chain(words.iter().map(String::as_str)));
+        let with = |home: &Home, options: &[&'static str]| {
+            controlled(home, options.iter().copied().chain(words.iter().map(String::as_str)))
+        };
+        let (under_run, printed, other) = fastest(longer, |home| with(home, &["run", "--"]))?;
+        let search = |home: &Home| with(home, &["explore", "--max-executions", "1", "--"]);
         // With the longer input it takes minutes.
         let first = if longer == 1 { Some(fastest(longer, search)?.0) } else { None };
         let (before, after) = (files_in(home.path()), files_in(other.path()));
         let changed = before.iter().filter(|(name, content)| after.get(*name) != Some(content));
         let mut differs: Vec<_> = changed.map(|(name, _)| name.display().to_string()).collect();
-        if output.stdout != controlled.stdout {
+        if output.stdout != printed.stdout {
             differs.push("what it prints".to_owned());
         }
-        if controlled.status.code() != output.status.code() {
-            differs.push(String::from_utf8_lossy(&controlled.stderr).trim().to_owned());
+        if printed.status.code() != output.status.code() {
+            differs.push(String::from_utf8_lossy(&printed.stderr).trim().to_owned());
         }
         Ok(Compared { native, under_run, first, differs: differs.join(", ") })
     }

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 use tests::heddle::{Home, run};
 use tests::oracle::calls::{Family, Function, functions, source};
-use tests::oracle::exit_status::{found, programs};
+use tests::oracle::exit_status::{found, programs, skips};
 use tests::parallel::check_all;
 use traces::report::Report;
 
@@ -76,12 +76,6 @@ fn check(
         report.executions,
         report.notes,
     ))
-}
-
-/// How many functions are left out before the first; `HEDDLE_ORACLE_SKIPS=4000` sets it.
-fn skips() -> usize {
-    let asked = std::env::var("HEDDLE_ORACLE_SKIPS").ok();
-    asked.map_or(0, |count| count.parse().expect("HEDDLE_ORACLE_SKIPS is a number"))
 }
 
 /// Checks so many functions from a number on, as they are built with these options.

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use tests::heddle::Home;
+use tests::oracle::exit_status::programs;
 use tests::oracle::program::{
     Call, Comparison, Handler, Limit, MutexKind, Operand, Program, Statement, Test, Value, Variable,
 };
@@ -12,12 +13,6 @@ use tests::oracle::{Generated, Outcome, Suite, suite};
 use tests::parallel::check_all;
 use traces::FailureKind;
 use traces::report::{Report, Verdict};
-
-/// The number of programs; `HEDDLE_ORACLE_PROGRAMS=5000` sets it.
-fn programs() -> usize {
-    let asked = std::env::var("HEDDLE_ORACLE_PROGRAMS").ok();
-    asked.map_or(500, |count| count.parse().expect("HEDDLE_ORACLE_PROGRAMS is a number"))
-}
 
 fn search(home: &Home, binary: &Path, number: usize, bound: Option<u32>) -> Report {
     let mut args: Vec<String> =
@@ -89,7 +84,7 @@ fn check(
 #[test]
 fn depth_first_finds_exactly_the_outcomes_of_generated_programs() {
     let home = Home::new();
-    let suite = suite(1, programs());
+    let suite = suite(1, programs(500));
     let binary = suite.compile(home.path()).expect("the generated programs compile");
     let numbered: Vec<(usize, &Generated)> = suite.programs.iter().enumerate().collect();
     check_all(&numbered, |&(number, generated)| {

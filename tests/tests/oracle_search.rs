@@ -15,6 +15,7 @@ use search::{
 use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 use tests::oracle::drive::{Run, runs, search};
+use tests::oracle::exit_status::programs;
 use tests::oracle::machine::Machine;
 use tests::oracle::{Generated, Outcome, Statistics, brute, generated, of_the_whole_api, suite};
 use traces::wire::Plan;
@@ -330,16 +331,10 @@ fn a_suite_compiles_without_a_warning() {
     std::fs::remove_dir_all(&directory).expect("the directory was there");
 }
 
-/// The number of programs with the whole API; `HEDDLE_ORACLE_PROGRAMS=5000` sets it.
-fn programs_of_the_whole_api() -> u64 {
-    let asked = std::env::var("HEDDLE_ORACLE_PROGRAMS").ok();
-    asked.map_or(300, |count| count.parse().expect("HEDDLE_ORACLE_PROGRAMS is a number"))
-}
-
 #[test]
 fn searches_of_programs_with_the_whole_api_agree_with_brute_force() {
     let claims = std::sync::Mutex::new([0; 2]);
-    in_parallel(programs_of_the_whole_api(), |number| {
+    in_parallel(programs(300) as u64, |number| {
         let number = 100_000 + number;
         let generated = of_the_whole_api(SEED, number, CAP);
         let machine = Machine::new(&generated.program);

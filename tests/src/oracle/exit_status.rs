@@ -25,8 +25,21 @@ impl Numbers {
 /// If that is no number.
 #[must_use]
 pub fn programs(usual: usize) -> usize {
-    let asked = std::env::var("HEDDLE_ORACLE_PROGRAMS").ok();
-    asked.map_or(usual, |count| count.parse().expect("HEDDLE_ORACLE_PROGRAMS is a number"))
+    asked("HEDDLE_ORACLE_PROGRAMS").unwrap_or(usual)
+}
+
+/// How many programs are left out before the first; `HEDDLE_ORACLE_SKIPS=4000` sets it.
+///
+/// # Panics
+/// If that is no number.
+#[must_use]
+pub fn skips() -> usize {
+    asked("HEDDLE_ORACLE_SKIPS").unwrap_or(0)
+}
+
+fn asked(variable: &str) -> Option<usize> {
+    let asked = std::env::var(variable).ok()?;
+    Some(asked.parse().unwrap_or_else(|_| panic!("{variable} is no number")))
 }
 
 /// The outcomes that a search found. Each outcome is a failure, so that none is inferred from the

@@ -61,6 +61,7 @@ pub(crate) fn second_task() {
 }
 
 /// The limit on hits of all probes in one execution.
+#[derive(Clone, Copy)]
 struct Limit {
     /// After this many hits, the probes that were reached most often are removed.
     hits: u64,
@@ -76,11 +77,9 @@ impl Limit {
     const USUAL: Limit = Limit { hits: 1 << 22, further: 1 << 20, frequent: 1_000 };
     /// For a program whose learning phase had an execution beyond the usual limit: since not all
     /// accesses are observed anyway, more executions are worth more than more accesses in each. Also for
-    /// one execution outside of a search.
+    /// one execution outside of a search, and for the first round of learning, so that the first execution takes
+    /// not much longer than one that observes nothing. The next round observes all.
     const SAMPLED: Limit = Limit { hits: 1 << 16, further: 1 << 14, frequent: 64 };
-    /// For the first round of learning, so that the first execution takes not much longer than one that
-    /// observes nothing. The next round observes all.
-    const FIRST: Limit = Limit { ..Limit::SAMPLED };
 }
 
 /// A probe that is reached this often in one execution is among those that may be removed.
@@ -241,40 +240,32 @@ impl Probe {
     }
 }
 
-/// Probes were reached `hits` times in this execution, `reached` last: if these are too many, removes those
-/// that were reached most often. The next execution has them again, so that the first accesses of each
+/// A probe was reached: if probes were reached too many times in this execution, removes those that were reached most often. The next execution has them again, so that the first accesses of each
 /// site are observed in every execution. This is the idea of Marino, Musuvathi and Narayanasamy,
 /// "LiteRace" (2009), that code which runs often is sampled; here by counts, so that equal executions
 /// observe the same.
-pub(super) fn remove_frequent(hits: u64, reached: &Probe) {
+pub(super) fn remove_frequent(reached: &Probe) {
+    let (root, hits) = (root(), PROBES.hits.get());
     end_beginning(hits);
-    let root = root();
     // A single execution that only observes is to take not much longer than one that does not.
     let samples = learned_points::is_sampled() || root.observes.get();
     let is_first = !samples && root.is_first_round();
-    let limit = match samples {
-        true => Limit::SAMPLED,
-        false if is_first => Limit::FIRST,
-        false => Limit::USUAL,
-    };
-    if hits < limit.hits || !hits.is_multiple_of(limit.further) || must_observe_all() {
+    let limit = if samples || is_first { Limit::SAMPLED } else { Limit::USUAL };
+    // With `--points all` every access is a step.
+    let must_observe_all = POINTS.all.get() || learned_points::has_lock_polls();
+    if hits < limit.hits || !hits.is_multiple_of(limit.further) || must_observe_all {
         return;
-    }
-    if is_first {
-        return observe_part(reached);
     }
     // From here on not every write is observed.
     stall::stop_finding_polls();
+    if is_first {
+        return observe_part(limit, reached);
+    }
     report_removal();
     if root.is_learning() {
         root.learned.borrow().find_sampled();
     }
-    remove_reached(limit.frequent, |_| true);
-}
-
-/// Whether no probe may be removed: with `--points all` every access is a step.
-fn must_observe_all() -> bool {
-    POINTS.all.get() || learned_points::has_lock_polls()
+    remove_reached(limit, |_| true);
 }
 
 /// How often tasks that seem to compute yield before the site of the running task is no exception, and how often
@@ -286,8 +277,7 @@ const MOST_HITS: u64 = 1 << 18;
 /// without that, the watchdog's time would decide how long it spins. So the sites stay at which tasks in spin
 /// loops are parked, the one at which the running task is, unless it was given the time to show that it spins, and
 /// those of conflicts at few words, at which other tasks may spin later.
-fn observe_part(reached: &Probe) {
-    stall::stop_finding_polls();
+fn observe_part(limit: Limit, reached: &Probe) {
     let (root, world) = (root(), world());
     root.observe_part();
     let mut needed = root.learned.borrow().waiting_sites();
@@ -298,15 +288,15 @@ fn observe_part(reached: &Probe) {
     if may_spin && PROBES.hits.get() < MOST_HITS {
         needed.insert(reached.behind);
     }
-    remove_reached(Limit::FIRST.frequent, |one| !needed.contains(&one.behind));
+    remove_reached(limit, |one| !needed.contains(&one.behind));
 }
 
-/// Removes the probes that were reached this often in the execution.
-fn remove_reached(frequent: u32, is_meant: impl Fn(&Probe) -> bool) {
+/// Removes the probes that are meant and were reached as often as the limit says.
+fn remove_reached(limit: Limit, is_meant: impl Fn(&Probe) -> bool) {
     // SAFETY: a task reached each of them, by its copy or by a breakpoint that was installed with one.
     let reached = PROBES.frequent.all().iter().map(|&at| unsafe { PROBES.probe(at.into()) });
     let patches = reached
-        .filter(|probe| probe.is_too_frequent(frequent))
+        .filter(|probe| probe.is_too_frequent(limit.frequent))
         .filter_map(|probe| patch_at(probe.address))
         .filter(|patch| probes_in(patch).all(|one| one.may_be_sampled() && is_meant(one)));
     remove_some(&patches.collect::<Vec<_>>());

@@ -262,7 +262,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     }
     hot_probes::count_hit(probe);
     if PROBES.hits.get().is_multiple_of(BEAT) {
-        hot_probes::remove_frequent(PROBES.hits.get(), probe);
+        hot_probes::remove_frequent(probe);
         beat();
     }
     crate::state::overdue::act_if_due(probe.behind);
