@@ -84,7 +84,8 @@ pub(crate) fn restrict(
         let expires = expiry(world, state, own, state.steps.get() + 1);
         any |= expires.is_some();
         time.candidates.push(if time.clocks.differ() {
-            Candidate::new(&mut time.clocks, &next(task.0), expires)
+            let of = (task, state.operation.get());
+            Candidate::new(&mut time.clocks, of, expires, || next(task.0))
         } else {
             let at = own.max(expires.unwrap_or(0));
             Candidate { task, at, expires: expires.is_some() }

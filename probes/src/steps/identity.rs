@@ -17,8 +17,9 @@ use std::ffi::{CStr, c_void};
 /// Numbers below this are no addresses but tasks or descriptors.
 const FIRST_ADDRESS: u64 = 1 << 16;
 
-/// The loaded modules: start, end.
-struct Modules(RefCell<Vec<(u64, u64)>>);
+/// The loaded modules by their addresses: start, end, and the index in the loader's order. (Modules do not overlap;
+/// one that is linked to a fixed address begins at 0.)
+struct Modules(RefCell<Vec<(u64, u64, usize)>>);
 // SAFETY: the controlled process has one kernel thread. The list is written once, in `prepare`, and
 // afterwards only borrowed for reading.
 unsafe impl Sync for Modules {}
@@ -26,7 +27,10 @@ static MODULES: Modules = Modules(RefCell::new(Vec::new()));
 
 /// Lists the modules, whose addresses are fixed for the life of the process.
 pub(crate) fn prepare() {
-    *MODULES.0.borrow_mut() = modules();
+    let in_order = modules().into_iter().enumerate();
+    let mut sorted: Vec<_> = in_order.map(|(index, (base, end))| (base, end, index)).collect();
+    sorted.sort_unstable();
+    *MODULES.0.borrow_mut() = sorted;
 }
 
 /// The first and the last address of each loaded module, in the loader's order.
@@ -158,9 +162,11 @@ pub(crate) fn of(address: u64) -> u64 {
 
 /// The identity of a code address.
 pub(crate) fn of_code(address: u64) -> u64 {
-    match within(&MODULES.0.borrow(), address) {
-        Some((module, offset)) => (module as u64 + 1) << 48 | offset,
-        None => address,
+    let modules = MODULES.0.borrow();
+    let after = modules.partition_point(|&(base, ..)| base <= address);
+    match modules[..after].last() {
+        Some(&(base, end, module)) if address < end => (module as u64 + 1) << 48 | (address - base),
+        _ => address,
     }
 }
 

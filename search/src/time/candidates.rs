@@ -2,7 +2,8 @@
 
 use super::clocks::Clocks;
 use crate::reduction::pending::PendingOperation;
-use traces::TaskId;
+use std::borrow::Borrow;
+use traces::{Operation, TaskId};
 
 /// How late a step may be by the clock of its task: a time, or none if any delay is possible.
 pub type Slack = Option<u64>;
@@ -20,14 +21,25 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// The candidate with this pending operation, which is an expiry if it has a deadline here.
+    /// The task as a candidate. Its pending operation is an expiry if it has a deadline here. `next` returns the
+    /// pending operation with its objects, which costs more than the rest: most often the operation and the deadline
+    /// determine the time.
     #[must_use]
-    pub fn new(clocks: &mut Clocks, next: &PendingOperation, expires: Option<u64>) -> Candidate {
-        let at = match expires {
-            None => clocks.enabled_since(next),
-            Some(deadline) => clocks.ready(next).max(deadline),
+    pub fn new<N: Borrow<PendingOperation>>(
+        clocks: &mut Clocks,
+        (task, operation): (TaskId, Operation),
+        expires: Option<u64>,
+        next: impl FnOnce() -> N,
+    ) -> Candidate {
+        let at = match (expires, clocks.ready_undelayed(task, operation)) {
+            // What the task waits for was there at the time of some task, which is no later.
+            (Some(deadline), _) if deadline >= clocks.latest() => deadline,
+            (Some(deadline), Some(ready)) => ready.max(deadline),
+            (Some(deadline), None) => clocks.ready(next().borrow()).max(deadline),
+            (None, Some(ready)) => ready,
+            (None, None) => clocks.enabled_since(next().borrow()),
         };
-        Candidate { task: next.task, at, expires: expires.is_some() }
+        Candidate { task, at, expires: expires.is_some() }
     }
 }
 

@@ -204,18 +204,30 @@ impl Clocks {
         moment
     }
 
-    /// When the task could have executed its operation at the earliest. Nothing that others do delays an
-    /// operation that does not wait. Only a task that holds a mutex for a while delays those that wait
+    /// The latest clock of any task so far. Nothing that happened is later.
+    pub(super) fn latest(&self) -> u64 {
+        self.latest.clock
+    }
+
+    /// When the task could have executed this operation at the earliest, if nothing that others do delays such an
+    /// operation: it does not wait.
+    pub(super) fn ready_undelayed(&self, task: TaskId, operation: Operation) -> Option<u64> {
+        let is_undelayed =
+            is_undelayed(operation) || matches!(operation, Operation::Yield | Operation::Sleep);
+        is_undelayed.then(|| self.unhandled(task).clock)
+    }
+
+    /// When the task could have executed its operation at the earliest. Only a task that holds a mutex for a while delays those that wait
     /// for it. The clock of the last access of others would rise with each iteration of a loop that polls.
     #[must_use]
     pub fn ready(&self, next: &PendingOperation) -> u64 {
-        use Operation as O;
+        if let Some(clock) = self.ready_undelayed(next.task, next.operation) {
+            return clock;
+        }
         let own = self.unhandled(next.task);
         match next.operation {
-            O::Handler if next.interrupts_step => own.clock,
-            operation if is_undelayed(operation) => own.clock,
-            O::Yield | O::Sleep => own.clock,
-            O::Lock => {
+            Operation::Handler if next.interrupts_step => own.clock,
+            Operation::Lock => {
                 let object = self.objects.get(&next.object);
                 object.map_or(own.clock, |object| own.clock.max(object.held_until))
             }

@@ -41,7 +41,8 @@ impl Machine<'_> {
         let mut candidates = Vec::new();
         for next in tasks.iter().filter(|next| next.enabled) {
             let expires = self.expiry(next.task.index());
-            candidates.push(Candidate::new(&mut self.clocks, next, expires));
+            let of = (next.task, next.operation);
+            candidates.push(Candidate::new(&mut self.clocks, of, expires, || next));
         }
         let waiting =
             tasks.iter().filter(|next| next.operation == Operation::Lock && !next.enabled);

@@ -41,7 +41,9 @@ fn a_signal_and_the_step_that_it_interrupts_are_late_since_they_could_happen() {
     let (one, other) = (TaskId(1), TaskId(2));
     let timer = Event::new(&PendingOperation::new(one, Operation::Timer, 0, 0), 0);
     let read = PendingOperation::new(other, Operation::Read, 16, 0);
-    let at = |clocks: &mut Clocks, next: &PendingOperation| Candidate::new(clocks, next, None).at;
+    let at = |clocks: &mut Clocks, next: &PendingOperation| {
+        Candidate::new(clocks, (next.task, next.operation), None, || next).at
+    };
     for interrupts_step in [false, true] {
         let handler = PendingOperation {
             interrupts_step,
