@@ -7,6 +7,7 @@
 
 use object::read::elf::ElfFile64;
 use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SectionFlags};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -20,6 +21,9 @@ const PREFIXES: [&str; 4] = ["LD_", "LC_", "MALLOC_", "GLIBC_"];
 
 /// The same, by their whole name.
 const NAMES: [&str; 6] = ["LANG", "LANGUAGE", "NLSPATH", "PATH", "RUST_BACKTRACE", "TZ"];
+
+/// A longer stride means more pairs, and more positions that are no names.
+const LONGEST_STRIDE: usize = 4;
 
 /// Functions and variables by which a program reads the environment without names.
 const WHOLE: [&[u8]; 9] = [
@@ -41,13 +45,8 @@ pub(crate) fn unread(
     modules: &[Module],
 ) -> Option<BTreeSet<OsString>> {
     let mut left: BTreeSet<OsString> = names.into_iter().filter(|name| !is_known(name)).collect();
-    for module in modules {
-        let path = Path::new(&module.path);
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
-        // The runtime reads none; modules without a path are the kernel's.
-        if file.starts_with("heddle-runtime-") || !path.is_absolute() {
-            continue;
-        }
+    for module in examined_modules(modules) {
+        let file = file_name(module);
         let found = examined(module, &left)?;
         let is_system = file.starts_with("libc.so") || file.starts_with("ld-linux");
         if found.refers_to_whole && !is_system {
@@ -65,6 +64,25 @@ fn is_known(name: &OsStr) -> bool {
         // A single letter is in every file. Traces name variables as text.
         || bytes.len() < 2
         || std::str::from_utf8(bytes).is_err()
+}
+
+/// Whether the program of these modules may read this variable by its name. Files that cannot be read may contain
+/// the name.
+pub(crate) fn may_read(name: &str, modules: &[Module]) -> bool {
+    let name = BTreeSet::from([OsString::from(name)]);
+    examined_modules(modules)
+        .any(|module| examined(module, &name).is_none_or(|found| !found.names.is_empty()))
+}
+
+/// The modules whose files are examined: the runtime reads no variables, and modules without a path are the kernel's.
+fn examined_modules(modules: &[Module]) -> impl Iterator<Item = &Module> {
+    modules.iter().filter(|module| {
+        !file_name(module).starts_with("heddle-runtime-") && Path::new(&module.path).is_absolute()
+    })
+}
+
+fn file_name(module: &Module) -> Cow<'_, str> {
+    Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy()
 }
 
 /// What a file contains.
@@ -136,24 +154,28 @@ impl Pairs {
 
 /// Adds the names that occur in the data.
 fn search(data: &[u8], names: &BTreeSet<OsString>, found: &mut BTreeSet<OsString>) {
-    // Most positions are dismissed by the first two bytes.
-    let mut by_start: BTreeMap<u16, Vec<&OsString>> = BTreeMap::new();
-    let mut starts = Pairs([0; 1 << 10]);
-    for name in names.iter().filter(|name| !found.contains(*name)) {
-        if let [first, second, ..] = *name.as_bytes() {
-            let pair = u16::from_le_bytes([first, second]);
-            by_start.entry(pair).or_default().push(name);
-            starts.insert(pair);
+    // Of each name one pair of its bytes is at a multiple of the stride, wherever the name is. Most of these
+    // positions are dismissed by their pair.
+    let missing = || names.iter().filter(|name| name.len() > 1 && !found.contains(*name));
+    let stride = missing().map(|name| name.len() - 1).min().unwrap_or(1).min(LONGEST_STRIDE);
+    let mut by_pair: BTreeMap<u16, Vec<(&OsString, usize)>> = BTreeMap::new();
+    let mut pairs = Pairs([0; 1 << 10]);
+    for name in missing() {
+        for (offset, pair) in name.as_bytes().windows(2).take(stride).enumerate() {
+            let pair = u16::from_le_bytes([pair[0], pair[1]]);
+            by_pair.entry(pair).or_default().push((name, offset));
+            pairs.insert(pair);
         }
     }
-    let Some((&first, rest)) = data.split_first() else { return };
-    let mut pair = u16::from(first) << 8;
-    for (at, &byte) in rest.iter().enumerate() {
-        pair = pair >> 8 | u16::from(byte) << 8;
-        if starts.contains(pair) {
-            let here = by_start.get(&pair).into_iter().flatten();
-            let here = here.filter(|name| data[at..].starts_with(name.as_bytes()));
-            found.extend(here.map(|&name| name.clone()));
+    for at in (0..data.len().saturating_sub(1)).step_by(stride) {
+        let pair = u16::from_le_bytes([data[at], data[at + 1]]);
+        if pairs.contains(pair) {
+            let here = by_pair.get(&pair).into_iter().flatten();
+            let here = here.filter(|(name, offset)| {
+                at.checked_sub(*offset)
+                    .is_some_and(|start| data[start..].starts_with(name.as_bytes()))
+            });
+            found.extend(here.map(|(name, _)| (*name).clone()));
         }
     }
 }
@@ -172,6 +194,23 @@ mod tests {
         let data = b"\0HOME\0xTARGET_COLOURx\0COLOU";
         search(data, &names(&["HOME", "TARGET_COLOUR", "COLOUR", "COLOURS", "XX"]), &mut found);
         assert_eq!(found, names(&["HOME", "TARGET_COLOUR", "COLOUR"]));
+    }
+
+    #[test]
+    fn names_are_found_at_every_offset() {
+        for list in [&["HOME", "PWDS"][..], &["LONGER_NAMES", "HOMES"], &["PWD", "HOME"], &["XY"]] {
+            for (name, offset) in
+                list.iter().flat_map(|name| (0..9).map(move |offset| (name, offset)))
+            {
+                let mut found = BTreeSet::new();
+                search(&[&vec![b'H'; offset], name.as_bytes()].concat(), &names(list), &mut found);
+                assert_eq!(found, names(&[name]), "at {offset}");
+                let shorter = &name[..name.len() - 1];
+                found.clear();
+                search(&[&vec![0; offset], shorter.as_bytes()].concat(), &names(list), &mut found);
+                assert_eq!(found, names(&[]), "{shorter} at {offset}");
+            }
+        }
     }
 
     #[test]

@@ -198,7 +198,7 @@ fn high_copy(descriptor: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
 /// Whether Rust prints a backtrace when it panics. Reading the debug information for that takes a
 /// tenth of a second, hundreds of times as long as an execution, and it is part of the steps. So only
 /// an execution whose output alone is shown prints one.
-const BACKTRACE: &str = "RUST_BACKTRACE";
+pub(crate) const BACKTRACE: &str = "RUST_BACKTRACE";
 
 impl Target {
     /// Whether the environment asks Rust to print backtraces.

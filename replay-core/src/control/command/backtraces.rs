@@ -7,6 +7,8 @@
 use super::execution::{Outcome, record_again, run_single, single_job};
 use super::replay::{plan, to_repeat};
 use crate::Target;
+use crate::control::environment_use;
+use crate::launch::process::BACKTRACE;
 use std::sync::atomic::AtomicBool;
 use traces::wire::Job;
 use traces::{Choice, Trace};
@@ -15,7 +17,9 @@ use traces::{Choice, Trace};
 /// user's environment asks for them. If that execution does not end in the same way, the output stays
 /// as it is.
 pub fn print_backtraces(trace: &mut Trace, target: &Target, interrupt: &AtomicBool) {
-    if !target.asks_for_backtraces() || trace.execution.steps.is_empty() {
+    let prints = target.asks_for_backtraces()
+        && environment_use::may_read(BACKTRACE, &trace.execution.modules);
+    if !prints || trace.execution.steps.is_empty() {
         return;
     }
     let options = &to_repeat(trace);
