@@ -127,3 +127,16 @@ fn synchronization_in_one_kind_of_module_orders_accesses_in_the_other() {
         pthread_join(t, 0);\n return 0;\n}\n";
     check_mixed((library, &["-shared", "-fPIC"]), (program, &[]), false);
 }
+
+#[test]
+fn a_function_of_the_c_library_can_be_passed_from_one_kind_of_module_to_the_other() {
+    let library = "#include <stddef.h>\n\
+        size_t apply(size_t (*f)(const char *), const char *text) { return f(text); }\n";
+    let program = "#include <assert.h>\n#include <pthread.h>\n#include <string.h>\n\
+        size_t apply(size_t (*)(const char *), const char *);\n\
+        static char text[16] = \"11\";\nstatic size_t length;\n\
+        static void *work(void *a) { length = apply(strlen, text); return a; }\n\
+        int main(void) {\n pthread_t t;\n pthread_create(&t, 0, work, 0);\n text[1] = 0;\n\
+        pthread_join(t, 0);\n assert(length == 2);\n return 0;\n}\n";
+    check_mixed((library, &["-shared", "-fPIC"]), (program, &[]), true);
+}

@@ -13,6 +13,8 @@ use iced_x86::{Code, Instruction};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::CStr;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use traces::wire::{OVERLAPPING_USE, UNKNOWN_CALLS};
 
 /// What a call site needs.
@@ -31,6 +33,20 @@ struct Unknown {
     name: String,
     library: String,
     reported: bool,
+}
+
+/// The range of the entries through which compiler-instrumented modules call functions of others. Their addresses are
+/// those of the functions for such modules, which may pass them on.
+static ENTRIES: (AtomicU64, AtomicU64) = (AtomicU64::new(0), AtomicU64::new(0));
+
+pub(super) fn set_entries(range: Range<u64>) {
+    ENTRIES.0.store(range.start, Relaxed);
+    ENTRIES.1.store(range.end, Relaxed);
+}
+
+/// Code in this range observes what the function does that it stands for.
+pub(super) fn entries() -> Range<u64> {
+    ENTRIES.0.load(Relaxed)..ENTRIES.1.load(Relaxed)
 }
 
 /// The unknown functions of this process.
@@ -138,8 +154,11 @@ impl<'a> Calls<'a> {
     }
 
     fn determine(&self, image: &Image, slot: u64) -> Option<(u64, Call)> {
-        let name = self.imports.get(&slot)?;
-        let target = image.word(slot)?;
+        self.of_function(self.imports.get(&slot)?, image.word(slot)?)
+    }
+
+    /// What a call of this function, at this address, does beyond the instrumented code; none if nothing.
+    pub(super) fn of_function(&self, name: &str, target: u64) -> Option<(u64, Call)> {
         let (text, len) = crate::sys::own_image::text();
         let (module, instrumented) = self
             .modules

@@ -238,18 +238,29 @@ impl Image {
 
     /// The GOT entries for symbols of other modules, each with the name.
     pub(super) fn slots(&self) -> Vec<(&'static CStr, u64)> {
+        const GLOB_DAT: u32 = 6;
+        const JUMP_SLOT: u32 = 7;
+        self.relocated(&[GLOB_DAT, JUMP_SLOT])
+    }
+
+    /// The pointers in the module's data that the loader sets to the address of a symbol, each with the name.
+    pub(super) fn pointers(&self) -> Vec<(&'static CStr, u64)> {
+        const ADDRESS: u32 = 1;
+        self.relocated(&[ADDRESS])
+    }
+
+    /// The words that the loader sets by these kinds of relocations, each with the name of the symbol.
+    fn relocated(&self, kinds: &[u32]) -> Vec<(&'static CStr, u64)> {
         const SYMBOLS: u64 = 6;
         // The tags of address and length of the relocations for data, and for calls.
         const RELOCATIONS: [(u64, u64); 2] = [(7, 8), (23, 2)];
-        const GLOB_DAT: u32 = 6;
-        const JUMP_SLOT: u32 = 7;
         let (Some(symbols), Some(names)) = (self.place(SYMBOLS), self.place(NAMES)) else {
             return Vec::new();
         };
         let word = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).unwrap_or(0);
         let slot = |entry: &[u8]| {
             let (offset, info) = (word(&entry[..8]), word(&entry[8..16]));
-            if ![GLOB_DAT, JUMP_SLOT].contains(&(info as u32)) {
+            if !kinds.contains(&(info as u32)) {
                 return None;
             }
             let symbol = self.bytes(symbols + 24 * (info >> 32))?.first_chunk()?;

@@ -9,8 +9,8 @@ use crate::detect::access::{Access, done, is_in_company, is_point, look, settle_
 use crate::detect::delayed_stores;
 use crate::instrument::binary::bulk::{Call, Caller, in_pieces};
 use crate::instrument::binary::bulk_functions::Bulk;
-use crate::instrument::binary::calls::{self, Calls};
-use crate::instrument::binary::catalogue::Lasting;
+use crate::instrument::binary::calls::{self, Call as CallEffects, Calls};
+use crate::instrument::binary::catalogue::{Catalogue, Lasting};
 use crate::instrument::binary::extents::several;
 use crate::instrument::binary::file_changes;
 use crate::instrument::binary::hidden_state;
@@ -25,14 +25,16 @@ use crate::schedule::access_points::{arrive, visit};
 use crate::state::world::on_fiber;
 use crate::sys::interpose::PROGRAM_CALL;
 use crate::sys::raw;
-use crate::sys::real::real;
+use crate::sys::real::{find, real};
 use std::arch::global_asm;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char};
 use traces::Operation;
 use traces::store_buffers::MemoryEffect;
 
 const RAX: usize = 0;
+const PAGE: usize = 4096;
 /// The arguments of a call in the order of the System V ABI, as numbers of registers.
 const ARGUMENTS: [usize; 6] = [7, 6, 2, 1, 8, 9];
 /// The size of one entry: `push`, `jmp [rip]`, and the address.
@@ -152,6 +154,8 @@ impl Result {
 /// A function that a compiler-instrumented module imports.
 struct Import {
     target: u64,
+    /// Whether it returns the address of a function by its name (`dlsym`).
+    looks_up: bool,
     operands: Vec<Operand>,
     unknown: u32,
     lasting: Option<Lasting>,
@@ -159,15 +163,37 @@ struct Import {
     result: Result,
 }
 
+/// The numbers of imports, by the address of the function and its name. A function has one entry, so that pointers to
+/// it are equal.
+#[derive(Default)]
+struct Numbers(BTreeMap<u64, Vec<(&'static CStr, usize)>>);
+
+impl Numbers {
+    fn find(&self, target: u64, name: &CStr) -> Option<usize> {
+        let at_target = self.0.get(&target)?;
+        at_target.iter().find(|(known, _)| *known == name).map(|&(_, number)| number)
+    }
+
+    fn has(&self, name: &CStr) -> bool {
+        self.0.values().flatten().any(|(known, _)| *known == name)
+    }
+}
+
 struct Imports {
     all: RefCell<Vec<Import>>,
+    /// The numbers of the imports, by address and name.
+    numbers: RefCell<Numbers>,
     /// The code of the modules that import them.
     code: RefCell<Vec<(u64, u64)>>,
 }
 // SAFETY: the controlled process has one kernel thread. The lists are written once, before control begins,
 // and only read afterwards.
 unsafe impl Sync for Imports {}
-static IMPORTS: Imports = Imports { all: RefCell::new(Vec::new()), code: RefCell::new(Vec::new()) };
+static IMPORTS: Imports = Imports {
+    all: RefCell::new(Vec::new()),
+    numbers: RefCell::new(Numbers(BTreeMap::new())),
+    code: RefCell::new(Vec::new()),
+};
 
 /// Whether an address is in the code of a compiler-instrumented module.
 pub(crate) fn has_code(address: u64) -> bool {
@@ -186,7 +212,7 @@ pub(crate) fn take_imports() {
     };
     let modules: Vec<(Image, bool)> = Image::all().into_iter().map(observed).collect();
     let catalogue = libc_variables::catalogue(&modules);
-    let mut found = Vec::new();
+    let mut found = Found::default();
     for (image, _) in &modules {
         if !image.is_own() || image.instrumentation() != Instrumentation::Full {
             continue;
@@ -194,46 +220,151 @@ pub(crate) fn take_imports() {
         IMPORTS.code.borrow_mut().extend(image.text());
         let calls = Calls::of(image, &[], &catalogue, &modules);
         for (name, slot) in image.slots().into_iter().filter(|(name, _)| !is_own(name)) {
-            let Some((target, call)) = calls.of_slot(image, slot) else { continue };
-            let result = name.to_str().map_or(Result::Nothing, Result::of);
-            let (operands, lasting) = (call.effects.operands, call.effects.lasting);
-            let (unknown, bulk) = (call.unknown, call.bulk);
-            let import = Import { target, operands, unknown, lasting, bulk, result };
-            found.push((import, slot, image.is_constant(slot)));
+            found.add(image, name, slot, calls.of_slot(image, slot));
+        }
+        for (name, pointer) in image.pointers() {
+            let target = image.word(pointer).filter(|&target| is_function(name, target));
+            let of = name.to_str().ok().filter(|name| catalogue.has(name)).zip(target);
+            found.add(image, name, pointer, of.and_then(|(name, at)| calls.of_function(name, at)));
         }
     }
-    let len = (found.len() * ENTRY).next_multiple_of(4096);
-    let prot = libc::PROT_READ | libc::PROT_WRITE;
-    let Some(entries) = raw::map(0, len.max(4096), prot, 0).filter(|_| !found.is_empty()) else {
-        return;
-    };
-    for (number, (import, slot, constant)) in found.into_iter().enumerate() {
-        let entry = entries as u64 + (number * ENTRY) as u64;
-        let mut code = [0x90; ENTRY];
-        code[0] = 0x68;
-        code[1..5].copy_from_slice(&(number as u32).to_le_bytes());
-        code[5..11].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
-        let stub = heddle_import_stub as *const () as u64;
-        code[11..19].copy_from_slice(&stub.to_le_bytes());
-        let page = (slot & !4095) as *mut libc::c_void;
-        // SAFETY: `entries` has room for all entries, and nothing else uses it yet. The slot is a GOT entry of
-        // a module of the program, which stays loaded; the loader has resolved it, and the entry behaves as
-        // the function does. Pages that are constant are made so again.
-        unsafe {
-            std::ptr::copy_nonoverlapping(code.as_ptr(), entry as *mut u8, ENTRY);
-            if libc::mprotect(page, 4096, prot) == 0 {
-                (slot as *mut u64).write(entry);
-                if constant {
-                    libc::mprotect(page, 4096, libc::PROT_READ);
+    if found.imports.iter().any(|import| import.looks_up) {
+        found.add_exports(&catalogue, &modules);
+    }
+    found.redirect();
+}
+
+/// Whether this is the address of the C library's function, or of its model. (The program may have changed the
+/// pointer, or have a function with the same name.)
+fn is_function(name: &CStr, address: u64) -> bool {
+    let (text, len) = crate::sys::own_image::text();
+    (text..text + len).contains(&address) || find(name, None) as u64 == address
+}
+
+/// The imports that were found, and the words that have their addresses.
+#[derive(Default)]
+struct Found {
+    imports: Vec<Import>,
+    numbers: Numbers,
+    /// Each word with the number of its import, and whether it is constant.
+    words: Vec<(u64, usize, bool)>,
+}
+
+impl Found {
+    /// Adds a word that has the address of a function, if the function has effects.
+    fn add(
+        &mut self,
+        image: &Image,
+        name: &'static CStr,
+        word: u64,
+        call: Option<(u64, CallEffects)>,
+    ) {
+        if let Some(call) = call {
+            let number = self.import(name, call);
+            self.words.push((word, number, image.is_constant(word)));
+        }
+    }
+
+    fn import(&mut self, name: &'static CStr, (target, call): (u64, CallEffects)) -> usize {
+        if let Some(number) = self.numbers.find(target, name) {
+            return number;
+        }
+        let number = self.imports.len();
+        self.numbers.0.entry(target).or_default().push((name, number));
+        let (operands, lasting) = (call.effects.operands, call.effects.lasting);
+        let result = name.to_str().map_or(Result::Nothing, Result::of);
+        let looks_up = [c"dlsym", c"dlvsym"].contains(&name);
+        let (unknown, bulk) = (call.unknown, call.bulk);
+        self.imports.push(Import { target, looks_up, operands, unknown, lasting, bulk, result });
+        number
+    }
+
+    /// Adds all functions whose addresses the program may look up.
+    fn add_exports(&mut self, catalogue: &Catalogue, modules: &[(Image, bool)]) {
+        for (image, _) in modules.iter().filter(|(_, is_observed)| !is_observed) {
+            let calls = Calls::of(image, &[], catalogue, modules);
+            for export in image.exports() {
+                let known = export.name.to_str().ok().filter(|name| catalogue.has(name));
+                let address = || export.address.unwrap_or_else(|| find(export.name, None) as u64);
+                if let Some(call) = known.and_then(|name| calls.of_function(name, address())) {
+                    self.import(export.name, call);
                 }
             }
         }
-        IMPORTS.all.borrow_mut().push(import);
     }
-    // SAFETY: the range was mapped above.
-    unsafe {
-        libc::mprotect(entries as *mut _, len, libc::PROT_READ | libc::PROT_EXEC);
+
+    /// Makes the entries, and lets the words have their addresses.
+    fn redirect(self) {
+        let len = (self.imports.len() * ENTRY).next_multiple_of(PAGE);
+        let prot = libc::PROT_READ | libc::PROT_WRITE;
+        let entries = raw::map(0, len.max(PAGE), prot, 0).filter(|_| !self.imports.is_empty());
+        let Some(entries) = entries.map(|entries| entries as u64) else { return };
+        let entry = |number: usize| entries + (number * ENTRY) as u64;
+        for number in 0..self.imports.len() {
+            let mut code = [0x90; ENTRY];
+            code[0] = 0x68;
+            code[1..5].copy_from_slice(&(number as u32).to_le_bytes());
+            code[5..11].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
+            let stub = heddle_import_stub as *const () as u64;
+            code[11..19].copy_from_slice(&stub.to_le_bytes());
+            // SAFETY: the mapping has room for all entries, and nothing else uses it yet.
+            unsafe {
+                std::ptr::copy_nonoverlapping(code.as_ptr(), entry(number) as *mut u8, ENTRY);
+            }
+        }
+        for (word, number, constant) in self.words {
+            let first = word & !(PAGE as u64 - 1);
+            let size = (word + 8 - first) as usize;
+            let page = first as *mut libc::c_void;
+            // SAFETY: the word is in a module of the program, which stays loaded; the loader has set it to the
+            // address of the function, and the entry behaves as the function does. Pages that are constant are
+            // made so again.
+            unsafe {
+                if libc::mprotect(page, size, prot) == 0 {
+                    (word as *mut u64).write_unaligned(entry(number));
+                    if constant {
+                        libc::mprotect(page, size, libc::PROT_READ);
+                    }
+                }
+            }
+        }
+        IMPORTS.all.borrow_mut().extend(self.imports);
+        *IMPORTS.numbers.borrow_mut() = self.numbers;
+        calls::set_entries(entries..entries + len as u64);
+        // SAFETY: the range was mapped above.
+        unsafe {
+            libc::mprotect(entries as *mut _, len, libc::PROT_READ | libc::PROT_EXEC);
+        }
     }
+}
+
+/// The program looks up a function by its name (`dlsym`, `dlvsym`): it gets the entry that leads here. Returns what
+/// [`heddle_observe_call`] does.
+///
+/// A search that begins behind the caller (`RTLD_NEXT`) can only be made by the caller. Calls by that address do not
+/// lead here, so that they are not explored.
+#[cold]
+fn look_up(target: u64, general: &mut [u64; 16], site: u64) -> u64 {
+    let [handle, name, version] = [0, 1, 2].map(|index| general[ARGUMENTS[index]]);
+    if name == 0 {
+        return target;
+    }
+    // SAFETY: the program passes a C string.
+    let named = unsafe { CStr::from_ptr(name as *const c_char) };
+    if handle == libc::RTLD_NEXT as u64 {
+        if IMPORTS.numbers.borrow().has(named) {
+            calls::report_unexplored(&named.to_string_lossy(), "the next library", site);
+        }
+        return target;
+    }
+    // SAFETY: this is `dlsym`, or `dlvsym` with one argument more, and the arguments are the program's.
+    let found = unsafe {
+        let function: extern "C" fn(u64, u64, u64) -> u64 = std::mem::transmute(target);
+        function(handle, name, version)
+    };
+    let number = IMPORTS.numbers.borrow().find(found, named);
+    general[RAX] = number.map_or(found, |number| calls::entries().start + (number * ENTRY) as u64);
+    0
 }
 
 /// Observes a call, with the registers at its beginning: the address to continue at, or 0 if the call was made
@@ -247,7 +378,7 @@ extern "C-unwind" fn heddle_observe_call(
     let imports = IMPORTS.all.borrow();
     let Some(import) = imports.get(number as usize) else { return 0 };
     let (target, result, unknown) = (import.target, import.result, import.unknown);
-    let (lasting, bulk) = (import.lasting, import.bulk);
+    let (lasting, bulk, looks_up) = (import.lasting, import.bulk, import.looks_up);
     let is_unknown = unknown != 0 && lasting.is_none_or(|lasting| lasting.applies(general));
     let operands: &'static [Operand] =
         // SAFETY: the list is written once, before any call arrives here, and never freed.
@@ -259,7 +390,7 @@ extern "C-unwind" fn heddle_observe_call(
         if on_fiber() && is_unknown && lasting.is_some() {
             calls::report(unknown, site);
         }
-        return target;
+        return if looks_up { look_up(target, general, site) } else { target };
     }
     // Arguments on the stack follow the return address.
     let stack = back as u64 + 8;
@@ -299,6 +430,9 @@ extern "C-unwind" fn heddle_observe_call(
         access(operand, address, size, site);
     });
     hidden_state::begun();
+    if looks_up {
+        return look_up(target, general, site);
+    }
     if result == Result::Nothing {
         return target;
     }

@@ -204,6 +204,9 @@ impl Known {
     fn of(&self, target: u64) -> Called {
         let bulk = Bulk::None;
         let nothing = Called { operands: &[], bulk, unknown: 0, generated: false };
+        if calls::entries().contains(&target) {
+            return nothing;
+        }
         let Some((image, is_observed)) = self.module(target) else {
             return Called { generated: true, ..nothing };
         };
