@@ -69,8 +69,18 @@ fn a_library_loaded_later_is_reported_as_not_instrumented() {
 
 /// A program and a library, one of them instrumented by the compiler and the other by probes.
 fn check_mixed(library: (&str, &[&str]), program: (&str, &[&str]), bug: bool) {
+    check_instrumented(&[0, 1], library, program, bug);
+}
+
+/// The same where the compiler instruments the library (0), or the program (1).
+fn check_instrumented(
+    which: &[usize],
+    library: (&str, &[&str]),
+    program: (&str, &[&str]),
+    bug: bool,
+) {
     const TELLS: &str = "-fsanitize=thread";
-    for instrumented in [0, 1] {
+    for &instrumented in which {
         let home = Home::new();
         let flags = |which: usize, more: &[&str]| -> Vec<String> {
             let own = ["-O1"].iter().chain(more).chain((which == instrumented).then_some(&TELLS));
@@ -129,7 +139,7 @@ fn synchronization_in_one_kind_of_module_orders_accesses_in_the_other() {
 }
 
 #[test]
-fn a_function_of_the_c_library_can_be_passed_from_one_kind_of_module_to_the_other() {
+fn instrumented_code_can_pass_functions_of_the_c_library_to_probed_code() {
     let library = "#include <stddef.h>\n\
         size_t apply(size_t (*f)(const char *), const char *text) { return f(text); }\n";
     let program = "#include <assert.h>\n#include <pthread.h>\n#include <string.h>\n\
@@ -138,5 +148,5 @@ fn a_function_of_the_c_library_can_be_passed_from_one_kind_of_module_to_the_othe
         static void *work(void *a) { length = apply(strlen, text); return a; }\n\
         int main(void) {\n pthread_t t;\n pthread_create(&t, 0, work, 0);\n text[1] = 0;\n\
         pthread_join(t, 0);\n assert(length == 2);\n return 0;\n}\n";
-    check_mixed((library, &["-shared", "-fPIC"]), (program, &[]), true);
+    check_instrumented(&[1], (library, &["-shared", "-fPIC"]), (program, &[]), true);
 }

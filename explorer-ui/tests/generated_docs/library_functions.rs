@@ -13,9 +13,17 @@ fn argument(number: &str) -> String {
 /// `0[2]` in words.
 fn memory(of: &str) -> String {
     let (base, length) = of.strip_suffix(']').and_then(|of| of.split_once('[')).expect("N[LEN]");
+    let (base, behind) = base.split_once('.').unwrap_or((base, ""));
     let base = match base.strip_prefix('*') {
-        Some(pointer) => format!("the pointer that {} points to", argument(pointer)),
+        Some(pointer) => match pointer.split_once('+') {
+            Some((number, at)) => format!("the pointer {at} bytes behind {}", argument(number)),
+            None => format!("the pointer that {} points to", argument(pointer)),
+        },
         None => argument(base),
+    };
+    let base = match behind {
+        "" => base,
+        behind => format!("{behind} bytes behind {base}"),
     };
     if let Some((count, size)) = length.split_once('#') {
         return match count.strip_suffix('*') {
@@ -118,6 +126,10 @@ fn effect(effect: &str) -> String {
                 let (number, letter) = condition.split_once('^').expect("?N^LETTER");
                 format!("{} begins with `{letter}`", argument(number))
             }
+            None if condition.contains('%') => {
+                let (number, conversion) = condition.split_once('%').expect("?N%CONVERSION");
+                format!("{} has the conversion `%{conversion}`", argument(number))
+            }
             None if condition.contains('!') => {
                 let (number, range) = condition.split_once('!').expect("?N!LOW-HIGH");
                 let range = match range.split_once('-') {
@@ -179,6 +191,13 @@ fn unconditional(effect: &str) -> String {
                 argument(of)
             )
         }
+        Some(("lasting-file", of)) => {
+            format!(
+                "**later calls access the memory of the file** of {}, if that is a regular file: a call takes the \
+                 claim of completeness away, also before there are threads",
+                argument(of)
+            )
+        }
         Some(("fd", of)) => {
             let (number, kind) = of.rsplit_once(':').expect("fd:N:KIND");
             let files = match number {
@@ -217,6 +236,7 @@ fn unconditional(effect: &str) -> String {
             let stream = match stream {
                 "in" => "standard input".into(),
                 "out" => "standard output".into(),
+                "err" => "standard error".into(),
                 "all" => return format!("{} all streams and their open files", access(kind)),
                 number => format!("the stream of {}", argument(number)),
             };

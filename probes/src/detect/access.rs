@@ -75,8 +75,6 @@ pub(crate) struct Points {
     pub(crate) waiting: Waiting,
     pub(crate) shadow: Shadow,
     pub(crate) clocks: Clocks,
-    /// The task whose accesses are no longer monitored, plus one.
-    pub(crate) resting: Cell<u16>,
     /// Address and size of what the last step writes, to be recorded after the write.
     pub(crate) written: Cell<(u64, u8)>,
     /// The step in which a word that a condition of a predicate reads was written last, and the site.
@@ -104,7 +102,6 @@ pub(crate) static POINTS: Points = Points {
     waiting: Waiting::new(),
     shadow: Shadow::new(),
     clocks: Clocks::new(),
-    resting: Cell::new(0),
     written: Cell::new((0, 0)),
     condition_write: Cell::new((0, 0)),
 };
@@ -322,8 +319,7 @@ pub(crate) fn release(address: u64) {
 /// Whether the accesses of the running task are monitored: not those of a test harness's main.
 #[inline]
 pub(crate) fn is_awake() -> bool {
-    let task = world().current.get();
-    are_on() && POINTS.resting.get() != task + 1 && !crate::state::root::root().is_harness(task)
+    are_on() && !crate::state::root::root().is_harness(world().current.get())
 }
 
 /// The memory was newly allocated.
@@ -500,8 +496,14 @@ fn uses_freed_memory(access: &Access) {
 fn meets_handler(word: u64, access: &Slot, is_hot: bool) {
     let task = world().task();
     let (signal, frames) = task.handler.get();
+    // A handler can interrupt itself where its signal is not blocked (`SA_NODEFER`, or a call unblocked it).
+    let is_blocked = signal != 0 && task.mask.get() >> (signal - 1) & 1 != 0;
     if is_hot
-        && learned_points::is_handled(word, access.kind & WRITE != 0, signal)
+        && learned_points::is_handled(
+            word,
+            access.kind & WRITE != 0,
+            if is_blocked { signal } else { 0 },
+        )
         && !learned_points::is_site(access.site)
     {
         race::belongs(word, access);

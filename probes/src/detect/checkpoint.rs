@@ -41,7 +41,7 @@ pub(crate) fn save(tasks: usize) -> Option<Option<Saved>> {
         return Some(None);
     }
     let waiting = &POINTS.waiting;
-    let is_known = POINTS.resting.get() == 0 && !race::is_declared() && POINTS.written.get().1 == 0;
+    let is_known = !race::is_declared() && POINTS.written.get().1 == 0;
     let clocks = is_known.then(|| POINTS.clocks.save(tasks)).flatten()?;
     Some(Some(Saved {
         monitoring: POINTS.monitoring.get(),

@@ -433,10 +433,10 @@ const SEVERAL_HANDLERS: u64 = 2;
 const SIGNAL: u32 = 8;
 
 /// Whether a signal handler accessed the word in an earlier execution so that it matters whether that
-/// happens before or after this access, by the handler of `running` or, if that is 0, by none.
-pub(crate) fn is_handled(word: u64, writes: bool, running: u8) -> bool {
+/// happens before or after this access. The handler of the signal `blocked` cannot run then, if that is not 0.
+pub(crate) fn is_handled(word: u64, writes: bool, blocked: u8) -> bool {
     KNOWN.handled.get(canonical(word)).is_some_and(|handled| {
-        let others = handled & SEVERAL_HANDLERS != 0 || handled >> SIGNAL != u64::from(running);
+        let others = handled & SEVERAL_HANDLERS != 0 || handled >> SIGNAL != u64::from(blocked);
         others && (writes || handled & HANDLER_WRITES != 0)
     })
 }

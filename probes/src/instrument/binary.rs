@@ -74,7 +74,7 @@ mod word_locks;
 
 pub(crate) use crate::instrument::binary::demand::{on_execution, refresh};
 pub(crate) use crate::instrument::binary::hot_probes::{
-    about_to_change, is_own_file, remove_all, remove_from_copy, second_task,
+    about_to_change, is_own_file, remove_from_copy, second_task,
 };
 pub(crate) use crate::instrument::binary::probe::{are_any, are_there};
 pub(crate) use crate::instrument::binary::probe_hit::{may_serve, on_breakpoint, original};

@@ -10,7 +10,6 @@ use crate::instrument::compiled;
 use crate::memory::{runtime_heap, shared_views};
 use crate::schedule::predicates;
 use crate::state::root::root;
-use crate::state::world::world;
 use traces::points::{Granularity, InstrumentationGap};
 
 /// Maps the memory for monitoring accesses and decides how they are observed. Called before the
@@ -153,7 +152,6 @@ pub(crate) fn begin() {
     POINTS.shadow.begin(anew);
     race::begin();
     delayed_stores::begin();
-    POINTS.resting.set(0);
     POINTS.written.set((0, 0));
     access::forget_condition_writer();
     POINTS.waiting.begin();
@@ -161,15 +159,4 @@ pub(crate) fn begin() {
     stepped();
     update_monitoring();
     new_stretch();
-}
-
-/// The running task panics, and its accesses are no longer monitored: from here on it prints the
-/// panic message, for which symbols are looked up (a million accesses).
-pub(crate) fn rest() {
-    POINTS.resting.set(world().current.get() + 1);
-    POINTS.plainly.set(false);
-    POINTS.quick.set(None);
-    if root().is_learning() {
-        binary::remove_all();
-    }
 }

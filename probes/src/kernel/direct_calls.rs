@@ -118,9 +118,23 @@ fn of_process(path: u64) -> Option<&'static str> {
     let is_process = matches!(process, b"self" | b"thread-self")
         || process.iter().all(|byte| byte.is_ascii_digit());
     let is = |names: &[&str]| names.iter().any(|name| file.ends_with(name.as_bytes()));
-    (is_process
-        && is(&["/status", "/stat", "/statm", "/limits", "/sched", "/maps", "/smaps", "/fd"]))
-    .then_some("the process's own state in /proc")
+    let is_of_state = is(&[
+        "/status",
+        "/stat",
+        "/statm",
+        "/limits",
+        "/sched",
+        "/maps",
+        "/smaps",
+        "/fd",
+        "/environ",
+        "/cmdline",
+        "/io",
+        "/children",
+        "/timers",
+    ]);
+    (is_process && (is_of_state || file.starts_with(b"/fdinfo")))
+        .then_some("the process's own state in /proc")
 }
 
 /// A part of a file that a call reads or writes.

@@ -72,8 +72,14 @@ pub(crate) fn waits(number: i64, args: [u64; 6]) -> bool {
     let what = args[1] as i32;
     match number {
         libc::SYS_flock => what & libc::LOCK_NB == 0 && what & libc::LOCK_UN == 0,
-        _ => matches!(what, libc::F_SETLKW | libc::F_OFD_SETLKW),
+        _ => matches!(what, libc::F_SETLKW | libc::F_OFD_SETLKW) && !releases(args[2]),
     }
+}
+
+/// Whether a `struct flock` says that locks are to be released.
+fn releases(lock: u64) -> bool {
+    let mut kind = [0; 2];
+    raw::read(lock, &mut kind) && i32::from(i16::from_ne_bytes(kind)) == libc::F_UNLCK
 }
 
 /// Whether the lock described at this address can be acquired. The scheduler calls this.

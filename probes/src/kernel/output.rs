@@ -15,17 +15,7 @@ pub(crate) fn keep(from: u64, len: u64) {
         std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, room as usize);
     }
     header.output_len.store(used + len, Relaxed);
-    if crate::detect::access::are_on() {
-        // SAFETY: the same buffer, which the copy above just read.
-        let text = unsafe { std::slice::from_raw_parts(from as *const u8, len.min(256) as usize) };
-        if text.windows(PANICKED.len()).any(|part| part == PANICKED) {
-            crate::instrument::monitoring::rest();
-        }
-    }
 }
-
-/// What Rust's standard library prints first when a thread panics.
-const PANICKED: &[u8] = b" panicked at ";
 
 /// The output so far.
 pub(crate) fn printed() -> &'static [u8] {

@@ -3,6 +3,7 @@
 use crate::primitives::attributes::{number_meant, shown_tid};
 use crate::primitives::cancel;
 use crate::primitives::waiters::{Waiter, waits_on, wake};
+use crate::schedule::access_points;
 use crate::schedule::scheduler::{point, wakes_spuriously};
 use crate::state::cancellation::{AT_POINT, is_at_point, is_due, set};
 use crate::state::clock;
@@ -38,6 +39,7 @@ pub(crate) fn serve(args: [u64; 6], site: u64) -> i64 {
         }
         libc::FUTEX_TRYLOCK_PI => {
             point(Operation::FutexWait, address, site, Gate::Open);
+            access_points::stored(address, WORD, site);
             match word(address) & libc::FUTEX_TID_MASK {
                 _ if take_pi(address) => 0,
                 owner if owner == me() => -i64::from(libc::EDEADLK),
@@ -100,6 +102,9 @@ fn word(address: u64) -> u32 {
     // the program's crash, where the kernel would return `EFAULT`.
     unsafe { std::ptr::read_volatile(address as *const u32) }
 }
+
+/// The size of a futex.
+const WORD: u64 = 4;
 
 fn set_word(address: u64, value: u32) {
     // SAFETY: as in `word`.
@@ -443,6 +448,7 @@ fn wait_for_any(all: &[Waiter], deadline: Deadline, site: u64) -> i64 {
 /// if a comparison with its old value is true (futex(2)).
 fn wake_op(address: u64, most: u64, most2: u64, second: u64, code: u64, site: u64) -> i64 {
     point_on_two(Operation::FutexWake, address, second, site);
+    access_points::stored(second, WORD, site);
     let code = code as u32;
     let (op, cmp) = (code >> 28 & 7, code >> 24 & 15);
     let sign = |field: u32| (field << 20) as i32 >> 20;

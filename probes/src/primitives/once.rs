@@ -4,7 +4,7 @@ use crate::detect::access;
 use crate::fiber::backtrace;
 use crate::schedule::access_points;
 use crate::schedule::scheduler::point;
-use crate::state::task::Gate;
+use crate::state::task::{Gate, Task};
 use crate::state::world::{on_fiber, world};
 use crate::sys::interpose::{interpose, site};
 use crate::sys::real::real;
@@ -31,26 +31,55 @@ pub(crate) fn once<T>(flag: *mut i32, routine: u64, site: u64, real: impl FnOnce
     }
     point(Operation::Once, flag as u64, site, Gate::Open);
     let task = world().task();
-    let outer = (task.once.replace(flag as u64), task.once_routine.replace((routine, site)));
+    let outer = Outer {
+        task,
+        once: task.once.replace(flag as u64),
+        routine: task.once_routine.replace((routine, site)),
+    };
     let answer = real(run_once as *const () as u64);
-    task.once.set(outer.0);
-    task.once_routine.set(outer.1);
+    drop(outer);
     access::acquire(flag as u64);
     access::release(flag as u64);
     answer
 }
 
+/// The `once` whose routine calls another one. It is the innermost again when that ends, also by an exception.
+struct Outer<'world> {
+    task: &'world Task,
+    once: u64,
+    routine: (u64, u64),
+}
+
+impl Drop for Outer<'_> {
+    fn drop(&mut self) {
+        self.task.once.set(self.once);
+        self.task.once_routine.set(self.routine);
+    }
+}
+
+/// A `once` whose flag changes when its routine ends: it is done, or may run again after an exception.
+struct Ends {
+    flag: u64,
+    site: u64,
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        access_points::stored(self.flag, FLAG_SIZE, self.site);
+    }
+}
+
 /// The size of a `pthread_once_t`.
 const FLAG_SIZE: u64 = 4;
 
-/// Runs the routine of the innermost `once` of the running task, which is about to be done then.
+/// Runs the routine of the innermost `once` of the running task.
 extern "C-unwind" fn run_once() {
     let task = world().task();
     let (flag, (routine, site)) = (task.once.get(), task.once_routine.get());
     // SAFETY: the routine that the program passed to `pthread_once` or `call_once`, which takes no arguments.
     let routine: extern "C-unwind" fn() = unsafe { std::mem::transmute(routine) };
+    let _ends = Ends { flag, site };
     routine();
-    access_points::stored(flag, FLAG_SIZE, site);
 }
 
 interpose! {

@@ -17,6 +17,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use traces::wire::{OVERLAPPING_USE, UNKNOWN_CALLS};
 
+/// How messages call the library of a function that the runtime models.
+pub(super) const C_LIBRARY: &str = "the C library";
+
 /// What a call site needs.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
@@ -175,6 +178,8 @@ impl<'a> Calls<'a> {
             // The model of a call that may wait, such as `read`, does not observe what it transfers: that is
             // in the catalogue.
             None if is_modelled => 0,
+            // The runtime's model calls it.
+            _ if is_modelled => number(target, name, C_LIBRARY.to_owned()),
             _ => number(target, name, module.map_or_else(String::new, Image::file_name)),
         };
         let effects = effects.unwrap_or_default();
@@ -228,7 +233,7 @@ pub(crate) fn report_unexplored(name: &str, library: &str, site: u64) {
 pub(crate) fn unordered_uses(word: u64, excluded: bool, site: u64) -> bool {
     let Some(state) = library_states::unprotected_at(word) else { return false };
     if !excluded {
-        report_unexplored(&format!("{OVERLAPPING_USE}{state}"), "the C library", site);
+        report_unexplored(&format!("{OVERLAPPING_USE}{state}"), C_LIBRARY, site);
     }
     true
 }

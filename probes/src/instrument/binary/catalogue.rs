@@ -23,14 +23,17 @@ pub(super) enum Lasting {
     Always,
     /// Unless this register is 0: the program passes no memory.
     Unless0(u8),
+    /// If this register is the descriptor of a regular file, whose memory a pipe or socket then shares.
+    OfFile(u8),
 }
 
 impl Lasting {
-    /// Whether a call has them with these arguments.
-    pub(super) fn applies(self, general: &[u64; 16]) -> bool {
+    /// Whether a call has them with these arguments. `is_file` says whether a descriptor is that of a regular file.
+    pub(super) fn applies(self, general: &[u64; 16], is_file: fn(u64) -> bool) -> bool {
         match self {
             Lasting::Always => true,
             Lasting::Unless0(number) => general[usize::from(number)] != 0,
+            Lasting::OfFile(number) => is_file(general[usize::from(number)]),
         }
     }
 }
@@ -158,6 +161,9 @@ impl Catalogue {
             match effect.split_once(':') {
                 None if effect == "lasting" => effects.lasting = Some(Lasting::Always),
                 None => effects.partial |= effect == "partial",
+                Some(("lasting-file", number)) => {
+                    effects.lasting = Some(Lasting::OfFile(argument(number)?));
+                }
                 Some(("lasting", number)) => {
                     effects.lasting = Some(Lasting::Unless0(argument(number)?));
                 }
@@ -200,6 +206,14 @@ impl Catalogue {
                 Some(("var", of)) => effects.operands.extend(self.of_variable(of)),
                 Some((access, of)) => effects.operands.push(self.operand(access, of)?),
             }
+            // Which stream it is, a variable says.
+            for (standard, variable) in
+                [("file:in:", "stdin:r"), ("file:out:", "stdout:r"), ("file:err:", "stderr:r")]
+            {
+                if effect.starts_with(standard) {
+                    effects.operands.extend(self.of_variable(variable));
+                }
+            }
             effects.operands[known..].iter_mut().for_each(|operand| operand.when = when);
             if let Some(operand) = self.hidden(name, effect) {
                 hidden.push(Operand { when, ..operand });
@@ -229,8 +243,8 @@ impl Catalogue {
         let (hidden, of) = match (access, of) {
             ("state", name) => (Hidden::named(name)?, Operand::NOTHING),
             ("file", "all") => (Hidden::AllStreams, Operand::NOTHING),
-            ("file", "in" | "out") => {
-                let displacement = standard_stream(of == "out");
+            ("file", "in" | "out" | "err") => {
+                let displacement = standard_stream(of);
                 (Hidden::StandardStream, Operand { displacement, ..Operand::NOTHING })
             }
             ("file", number) => {
@@ -306,8 +320,8 @@ impl Catalogue {
             "key" => operand.measure = Measure::Key(argument(of)?),
             "slot" => operand.measure = Measure::Slot(argument(of)?),
             "file" => match of {
-                "in" | "out" => {
-                    operand.displacement = standard_stream(of == "out");
+                "in" | "out" | "err" => {
+                    operand.displacement = standard_stream(of);
                     operand.measure = Measure::StandardStream;
                 }
                 of => (operand.base, operand.measure) = (argument(of)?, Measure::Stream),
@@ -317,6 +331,10 @@ impl Catalogue {
             _ => {
                 let (base, length) = of.strip_suffix(']')?.split_once('[')?;
                 operand.pointed = base.starts_with('*');
+                let (base, behind) = base.split_once('.').unwrap_or((base, "0"));
+                let (base, pointer_at) = base.split_once('+').unwrap_or((base, "0"));
+                operand.displacement = behind.parse().ok()?;
+                operand.pointer_at = pointer_at.parse().ok()?;
                 operand.base = argument(base.trim_start_matches('*'))?;
                 operand.size = 1;
                 operand.measure = measure(operand.base, length)?;
@@ -335,7 +353,8 @@ fn unprotected(effect: &str) -> Option<Operand> {
     library_states::unprotected(name, kind.contains('w'), &Operand::NOTHING)
 }
 
-/// A condition on an argument: `0=5` a value, `3&16` bits, `0!5-7` no value in a range, `1^w` the first letter of text.
+/// A condition on an argument: `0=5` a value, `3&16` bits, `0!5-7` no value in a range, `1^w` the first letter of text,
+/// `2%Z` a conversion in a format.
 fn condition_of(condition: &str) -> Option<When> {
     if let Some((number, range)) = condition.split_once('!') {
         let (low, high) = range.split_once('-')?;
@@ -343,6 +362,10 @@ fn condition_of(condition: &str) -> Option<When> {
     }
     if let Some((number, letter)) = condition.split_once('^') {
         return Some(When::Begins(argument(number)?, *letter.as_bytes().first()?));
+    }
+    if let Some((number, conversion)) = condition.split_once('%') {
+        let conversion = *conversion.as_bytes().first()?;
+        return Some(When::Converts(argument(number)?, conversion));
     }
     match condition.split_once('=') {
         Some((number, value)) => Some(When::Equal(argument(number)?, value.parse().ok()?)),
@@ -374,7 +397,16 @@ fn format(number: &str, list: bool) -> Option<[Operand; 2]> {
 
 /// The variables of the C library that programs can use themselves, and their sizes. The program may have a
 /// copy, which the library then uses, too.
-const VARIABLES: [(&CStr, u64); 10] = [
+const VARIABLES: [(&CStr, u64); 19] = [
+    (c"stdin", 8),
+    (c"stdout", 8),
+    (c"stderr", 8),
+    (c"program_invocation_name", 8),
+    (c"program_invocation_short_name", 8),
+    (c"__progname", 8),
+    (c"__progname_full", 8),
+    (c"error_print_progname", 8),
+    (c"error_one_per_line", 4),
     (c"environ", 8),
     (c"tzname", 16),
     (c"timezone", 8),
@@ -409,12 +441,17 @@ fn time_as_text() -> (u64, u64) {
 }
 
 /// The address of the variable that leads to a standard stream.
-fn standard_stream(is_output: bool) -> u64 {
+fn standard_stream(name: &str) -> u64 {
     unsafe extern "C" {
         static stdin: *const std::ffi::c_void;
         static stdout: *const std::ffi::c_void;
+        static stderr: *const std::ffi::c_void;
     }
-    if is_output { &raw const stdout as u64 } else { &raw const stdin as u64 }
+    match name {
+        "in" => &raw const stdin as u64,
+        "out" => &raw const stdout as u64,
+        _ => &raw const stderr as u64,
+    }
 }
 
 static EPOCH: libc::time_t = 0;

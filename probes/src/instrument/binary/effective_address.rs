@@ -14,7 +14,10 @@ pub(super) fn address(operand: &Operand, general: &[u64; 16]) -> u64 {
     let scaled = register(operand.index).wrapping_mul(u64::from(operand.scale));
     let segment = if operand.thread_local { world().task().block.get() } else { 0 };
     let base = match register(operand.base) {
-        pointer if operand.pointed => word_at(pointer),
+        pointer if operand.pointed && pointer >= LOWEST => {
+            word_at(pointer + u64::from(operand.pointer_at))
+        }
+        _ if operand.pointed => 0,
         base => base,
     };
     segment.wrapping_add(base).wrapping_add(scaled).wrapping_add(operand.displacement)

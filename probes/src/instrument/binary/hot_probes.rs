@@ -11,7 +11,7 @@ use crate::detect::access::POINTS;
 use crate::detect::access::note_gap;
 use crate::detect::learned_points;
 use crate::instrument::binary::placement::{patch_at, put_back, put_back_where, write_again};
-use crate::instrument::binary::probe::{PROBES, Patch, Probe, are_any, are_there};
+use crate::instrument::binary::probe::{PROBES, Patch, Probe, are_any};
 use crate::instrument::binary::removal::{Removal, probes_in};
 use crate::instrument::binary::{calls, image, paths, spin_reads, targets};
 use crate::schedule::busy_loops::BUSY_FOR;
@@ -349,14 +349,6 @@ fn remove(removal: Removal) {
     note_removal(removal);
     // The copies of moved instructions stay: a task may be executing one.
     put_back_where(|patch| removal.includes(patch));
-}
-
-/// Removes all probes until the execution ends. Called when a task panics: what it does to print
-/// the message is not the program's own work.
-pub(crate) fn remove_all() {
-    if are_there() {
-        remove(Removal::ButPredicates);
-    }
 }
 
 /// This process is a copy that the program made: removes all probes from it.

@@ -16,6 +16,7 @@ use crate::instrument::binary::file_changes;
 use crate::instrument::binary::hidden_state;
 use crate::instrument::binary::image::{Image, Instrumentation};
 use crate::instrument::binary::libc_variables;
+use crate::instrument::binary::open_files;
 use crate::instrument::binary::operand::Operand;
 use crate::instrument::binary::parts::marked;
 use crate::instrument::binary::probe_hit::argument_extent;
@@ -379,7 +380,8 @@ extern "C-unwind" fn heddle_observe_call(
     let Some(import) = imports.get(number as usize) else { return 0 };
     let (target, result, unknown) = (import.target, import.result, import.unknown);
     let (lasting, bulk, looks_up) = (import.lasting, import.bulk, import.looks_up);
-    let is_unknown = unknown != 0 && lasting.is_none_or(|lasting| lasting.applies(general));
+    let is_unknown =
+        unknown != 0 && lasting.is_none_or(|lasting| lasting.applies(general, open_files::is_file));
     let operands: &'static [Operand] =
         // SAFETY: the list is written once, before any call arrives here, and never freed.
         unsafe { std::slice::from_raw_parts(import.operands.as_ptr(), import.operands.len()) };

@@ -19,8 +19,9 @@ pub(super) enum Protects {
 /// The hidden state that is in the process and not in the kernel, as `libc.txt` calls it, how messages call it, and
 /// what protects it. (The position of `strtok` is accessed as the library does: see
 /// [`super::tokens`]. `libraries` includes what is only read.)
-pub(super) const LIBRARY_STATES: [(&str, &str, Protects); 32] = [
+pub(super) const LIBRARY_STATES: [(&str, &str, Protects); 33] = [
     ("asctime", "the text that asctime returns", Protects::Nothing),
+    ("break", "the end of the data segment", Protects::Nothing),
     ("drand48", "the state of drand48", Protects::Nothing),
     ("ecvt", "the text that ecvt returns", Protects::Nothing),
     ("environment", "the environment", Protects::Writers),

@@ -206,7 +206,8 @@ pub(super) fn each_closed(descriptor: u64, each: &mut dyn FnMut(u64, u64)) {
 pub(super) fn closes(descriptor: u64) {
     let descriptor = descriptor as u32 as i32;
     if DUPLICATES.0.get() && identity(descriptor).is_none() {
-        let rest = (descriptor + 1).max(STANDARD)..DESCRIPTORS as i32;
+        let rest = (descriptor + 1)..DESCRIPTORS as i32;
+        let rest = rest.filter(|&other| other >= STANDARD || is_replaced(other));
         known_files::closes(descriptor, rest.filter(|&other| is_duplicate(descriptor, other)));
     }
 }
@@ -267,8 +268,7 @@ pub(crate) fn lowest(descriptor: i32) -> i32 {
 
 fn lowest_of(descriptor: i32, status: &libc::stat) -> i32 {
     let same = match file_of(descriptor, status) {
-        // Standard streams are not merged, so that none is known by another's descriptor.
-        Some(file) if descriptor >= STANDARD => {
+        Some(file) if descriptor >= STANDARD || is_replaced(descriptor) => {
             let lowest = || first_of(file, descriptor).unwrap_or(descriptor);
             Some(known_files::first(file, lowest))
         }
@@ -282,11 +282,18 @@ fn lowest_of(descriptor: i32, status: &libc::stat) -> i32 {
     same.unwrap_or(descriptor)
 }
 
+/// Whether the program has replaced standard output or error by another file.
+fn is_replaced(descriptor: i32) -> bool {
+    (1..STANDARD).contains(&descriptor) && !world().is_captured(descriptor as u64)
+}
+
 /// The lower descriptors that may be merged with this one: the standard input, since the program may have a
-/// duplicate of it, and those that are no standard streams.
+/// duplicate of it, and those that are no standard streams. (Standard streams are not merged, so that none is known by
+/// another's descriptor.)
 fn others(descriptor: i32) -> impl Iterator<Item = i32> {
-    let end = if descriptor < STANDARD { 0 } else { descriptor.min(DESCRIPTORS as i32) };
-    (0..end).filter(|&other| other == 0 || other >= STANDARD)
+    let is_merged = |one: i32| one >= STANDARD || is_replaced(one);
+    let end = if is_merged(descriptor) { descriptor.min(DESCRIPTORS as i32) } else { 0 };
+    (0..end).filter(move |&other| other == 0 || is_merged(other))
 }
 
 /// The program begins: descriptors that it has already, or received from its parent, may be duplicates.
@@ -402,6 +409,12 @@ pub(crate) fn paired(descriptors: u64) {
     if let (Some(one), Some(other)) = (status(one), status(other)) {
         sockets::made((one.st_ino, other.st_ino));
     }
+}
+
+/// Whether this is the descriptor of a regular file.
+pub(super) fn is_file(descriptor: u64) -> bool {
+    status(descriptor as u32 as i32)
+        .is_some_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFREG)
 }
 
 fn status(descriptor: i32) -> Option<libc::stat> {

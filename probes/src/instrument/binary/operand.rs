@@ -1,6 +1,7 @@
 //! Which memory an instruction or a call accesses.
 
 use crate::instrument::binary::library_states::Hidden;
+use std::ffi::{CStr, c_char};
 
 /// The extent of an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,8 +139,9 @@ pub(super) struct Operand {
     pub(super) scale: u8,
     /// Whether the address is relative to the thread pointer (`%fs:`).
     pub(super) thread_local: bool,
-    /// Whether the address is read from the word to which `base` points.
+    /// Whether the address is read from the word to which `base` points, or so many bytes behind that.
     pub(super) pointed: bool,
+    pub(super) pointer_at: u8,
     pub(super) displacement: u64,
     /// The size of one element in bytes.
     pub(super) size: u64,
@@ -179,6 +181,7 @@ impl Operand {
         scale: 1,
         thread_local: false,
         pointed: false,
+        pointer_at: 0,
         displacement: 0,
         size: 8,
         measure: Measure::Element,
@@ -240,6 +243,8 @@ pub(super) enum When {
     Bits(u8, u32),
     /// It points to text that begins with this byte.
     Begins(u8, u8),
+    /// It points to a format with this conversion.
+    Converts(u8, u8),
     /// It is below the first or above the second value.
     Outside(u8, u32, u32),
 }
@@ -257,11 +262,24 @@ impl When {
                 // SAFETY: the program is about to pass the same text to a function that reads it.
                 text >= LOWEST && unsafe { *(text as *const u8) } == byte
             }
+            When::Converts(number, conversion) => {
+                let format = general[usize::from(number)];
+                // SAFETY: as above, and the function reads it up to its end.
+                format >= LOWEST
+                    && unsafe { converts(CStr::from_ptr(format as *const c_char), conversion) }
+            }
             When::Outside(number, low, high) => {
                 !(low..=high).contains(&(general[usize::from(number)] as u32))
             }
         }
     }
+}
+
+/// Whether a format of `strftime` has a conversion, behind flags, a width, and modifiers.
+fn converts(format: &CStr, conversion: u8) -> bool {
+    let mut parts = format.to_bytes().split(|&byte| byte == b'%').skip(1);
+    let is_before = |byte: &u8| b"_-0^#+EO:123456789".contains(byte);
+    parts.any(|part| part.iter().find(|byte| !is_before(byte)) == Some(&conversion))
 }
 
 /// No register.

@@ -14,6 +14,7 @@ use crate::instrument::binary::hot_probes;
 use crate::instrument::binary::lanes;
 use crate::instrument::binary::lock_sites::{Exchange, LockPart};
 use crate::instrument::binary::monitored::{plain, update};
+use crate::instrument::binary::open_files;
 use crate::instrument::binary::operand::{
     LOWEST, Measure, NONE, Operand, Parts, Search, Target, When,
 };
@@ -430,7 +431,7 @@ fn arguments<'call>(probe: &Probe, registers: &'call Registers) -> Arguments<'ca
 impl Probe {
     /// Whether the call of a function with unknown effects has them with these arguments.
     fn has_unknown_effects(&self, registers: &Registers) -> bool {
-        self.lasting.is_none_or(|lasting| lasting.applies(&registers.general))
+        self.lasting.is_none_or(|lasting| lasting.applies(&registers.general, open_files::is_file))
     }
 
     /// Whether the instruction is not atomic, and executes as a read and a write of the same bytes.

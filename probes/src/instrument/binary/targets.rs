@@ -232,6 +232,7 @@ impl Known {
         let unknown = match &effects {
             Some(effects) if effects.are_complete() => 0,
             None if is_modelled => 0,
+            _ if is_modelled => calls::unknown_function(target, name, calls::C_LIBRARY.to_owned()),
             _ => calls::unknown_function(target, name, image.file_name()),
         };
         let operands = effects.unwrap_or_default().operands.leak();

@@ -1,0 +1,33 @@
+#include "two_threads.h"
+
+static pthread_t me;
+static volatile int in;
+static sigset_t m;
+
+static void h(int s) {
+    if (in) abort();
+    in = 1;
+    pthread_sigmask(SIG_UNBLOCK, &m, 0);
+    in = 0;
+}
+
+static void *a(void *unused) {
+    pthread_kill(me, SIGUSR1);
+    return unused;
+}
+
+static void *b(void *unused) {
+    pthread_kill(me, SIGUSR1);
+    return unused;
+}
+
+int main(void) {
+    sigemptyset(&m);
+    sigaddset(&m, SIGUSR1);
+    struct sigaction s = {0};
+    s.sa_handler = h;
+    sigaction(SIGUSR1, &s, 0);
+    me = pthread_self();
+    go(a, b);
+    return 0;
+}
