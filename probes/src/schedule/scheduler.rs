@@ -230,6 +230,12 @@ fn without_main(scratch: &mut Scratch, count: usize, expiries: usize) -> (usize,
     (count - 1, expiries - 1)
 }
 
+/// Whether the step is an access to memory, and no call.
+fn is_access(operation: Operation) -> bool {
+    use Operation as O;
+    matches!(operation, O::Read | O::Write | O::Update | O::Await)
+}
+
 /// Lets the running task pass its point, as the debugger executes a function in it that is in no
 /// schedule. No other task runs meanwhile: if the task has to wait for one, the process stops for the
 /// debugger.
@@ -463,6 +469,12 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     drop(stalls);
     root.note_site(task.site.get());
     world.step.set(step + 1);
+    if task.panic_site.get() != 0 && is_access(task.operation.get()) {
+        // The standard library's accesses behind the unwinding are no sign that the program caught the panic.
+        if task.last_step.get() <= task.panic_step.get() {
+            task.panic_step.set(step + 1);
+        }
+    }
     task.last_step.set(step + 1);
     if root.slack.is_some() {
         let steps = task.steps.get() + 1;

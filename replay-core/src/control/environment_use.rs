@@ -48,8 +48,7 @@ pub(crate) fn unread(
     for module in examined_modules(modules) {
         let file = file_name(module);
         let found = examined(module, &left)?;
-        let is_system = file.starts_with("libc.so") || file.starts_with("ld-linux");
-        if found.refers_to_whole && !is_system {
+        if found.refers_to_whole && !is_system(&file) {
             return None;
         }
         left.retain(|name| !found.names.contains(name));
@@ -66,12 +65,16 @@ fn is_known(name: &OsStr) -> bool {
         || std::str::from_utf8(bytes).is_err()
 }
 
-/// Whether the program of these modules may read this variable by its name. Files that cannot be read may contain
-/// the name.
+/// Whether the program of these modules may read this variable: by its name, or with the whole environment. Files that
+/// cannot be read may contain the name.
 pub(crate) fn may_read(name: &str, modules: &[Module]) -> bool {
     let name = BTreeSet::from([OsString::from(name)]);
-    examined_modules(modules)
-        .any(|module| examined(module, &name).is_none_or(|found| !found.names.is_empty()))
+    examined_modules(modules).any(|module| {
+        let reads = |found: Found| {
+            !found.names.is_empty() || found.refers_to_whole && !is_system(&file_name(module))
+        };
+        examined(module, &name).is_none_or(reads)
+    })
 }
 
 /// The modules whose files are examined: the runtime reads no variables, and modules without a path are the kernel's.
@@ -79,6 +82,11 @@ fn examined_modules(modules: &[Module]) -> impl Iterator<Item = &Module> {
     modules.iter().filter(|module| {
         !file_name(module).starts_with("heddle-runtime-") && Path::new(&module.path).is_absolute()
     })
+}
+
+/// Whether a file is the C library or the loader, which refer to the whole environment for the program.
+fn is_system(file: &str) -> bool {
+    file.starts_with("libc.so") || file.starts_with("ld-linux")
 }
 
 fn file_name(module: &Module) -> Cow<'_, str> {
