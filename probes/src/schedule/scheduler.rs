@@ -469,11 +469,12 @@ pub(crate) extern "C" fn heddle_pick() -> u64 {
     drop(stalls);
     root.note_site(task.site.get());
     world.step.set(step + 1);
-    if task.panic_site.get() != 0 && is_access(task.operation.get()) {
-        // The standard library's accesses behind the unwinding are no sign that the program caught the panic.
-        if task.last_step.get() <= task.panic_step.get() {
-            task.panic_step.set(step + 1);
-        }
+    // The standard library's accesses behind the unwinding are no sign that the program caught the panic.
+    if task.panic_site.get() != 0
+        && task.last_step.get() <= task.panic_step.get()
+        && is_access(task.operation.get())
+    {
+        task.panic_step.set(step + 1);
     }
     task.last_step.set(step + 1);
     if root.slack.is_some() {

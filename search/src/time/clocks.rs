@@ -217,8 +217,9 @@ impl Clocks {
         is_undelayed.then(|| self.unhandled(task).clock)
     }
 
-    /// When the task could have executed its operation at the earliest. Only a task that holds a mutex for a while delays those that wait
-    /// for it. The clock of the last access of others would rise with each iteration of a loop that polls.
+    /// When the task could have executed its operation at the earliest. Only a task that holds a mutex for a while
+    /// delays those that wait for it. The clock of the last access of others would rise with each iteration of a loop
+    /// that polls.
     #[must_use]
     pub fn ready(&self, next: &PendingOperation) -> u64 {
         if let Some(clock) = self.ready_undelayed(next.task, next.operation) {

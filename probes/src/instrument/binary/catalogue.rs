@@ -207,12 +207,9 @@ impl Catalogue {
                 Some((access, of)) => effects.operands.push(self.operand(access, of)?),
             }
             // Which stream it is, a variable says.
-            for (standard, variable) in
-                [("file:in:", "stdin:r"), ("file:out:", "stdout:r"), ("file:err:", "stderr:r")]
-            {
-                if effect.starts_with(standard) {
-                    effects.operands.extend(self.of_variable(variable));
-                }
+            let stream = effect.strip_prefix("file:").and_then(|of| of.split_once(':'));
+            if let Some((standard @ ("in" | "out" | "err"), _)) = stream {
+                effects.operands.extend(self.of_variable(&format!("std{standard}:r")));
             }
             effects.operands[known..].iter_mut().for_each(|operand| operand.when = when);
             if let Some(operand) = self.hidden(name, effect) {
