@@ -6,13 +6,14 @@ use tests::heddle::Home;
 use traces::report::{Report, Verdict};
 
 /// What both threads call, and the state as the report names it.
-const CASES: [(&str, &str); 7] = [
+const CASES: [(&str, &str); 8] = [
     ("drand48()", "the state of drand48"),
     ("asctime(&(struct tm){.tm_mday = 1})", "the text that asctime returns"),
     ("getopt(1, (char *[]){\"program\", 0}, \"a\")", "the position of getopt"),
     ("hsearch((ENTRY){\"key\", 0}, FIND)", "the table of hsearch"),
     ("l64a(1)", "the text that l64a returns"),
     ("mblen(\"a\", 1)", "the state of multibyte conversion"),
+    ("fputs_unlocked(\"a\", stream)", "a stream without its lock"),
     ("which ? (void)getenv(\"HOME\") : (void)setenv(\"NEW\", \"value\", 1)", "the environment"),
 ];
 
@@ -22,13 +23,13 @@ const PARTLY_KNOWN: [&str; 2] = ["l64a(1)", "hsearch((ENTRY){\"key\", 0}, FIND)"
 fn explore(call: &str, lock: &str) -> Report {
     let home = Home::new();
     let source = format!(
-        "#define _GNU_SOURCE\n#include <pthread.h>\n#include <search.h>\n#include <stdlib.h>\n\
+        "#define _GNU_SOURCE\n#include <pthread.h>\n#include <search.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
          #include <time.h>\n#include <unistd.h>\n\
-         static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n\
+         static FILE *stream; static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n\
          static void call(int which) {{\n    {lock} (void)which; {call};\n    \
          pthread_mutex_unlock(&lock);\n}}\n\
          static void *worker(void *u) {{ call(1); return u; }}\n\
-         int main(void) {{\n    pthread_t a;\n    hcreate(8);\n    \
+         int main(void) {{\n    pthread_t a;\n    hcreate(8); stream = tmpfile();\n    \
          pthread_create(&a, 0, worker, 0);\n    call(0);\n    return pthread_join(a, 0);\n}}\n"
     );
     let file = home.path().join("calls.c");
@@ -55,7 +56,7 @@ fn calls_that_may_overlap_are_named() {
     for (call, state) in CASES {
         let report = explore(call, "");
         let expected = format!(
-            "not explored: calls in several threads that use {state} at the same time, from calls.c:9: the \
+            "not explored: calls in several threads that use {state} at the same time, from calls.c:10: the \
              C library does not protect it; hold a lock around these calls"
         );
         assert_eq!(report.verdict, Verdict::Incomplete, "{call}: {report:?}");

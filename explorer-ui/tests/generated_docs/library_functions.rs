@@ -52,6 +52,9 @@ fn memory(of: &str) -> String {
             argument(text)
         );
     }
+    if length == "segment" {
+        return format!("the segment that is attached at {base}");
+    }
     if length == "block" {
         return format!("the heap block of {base}");
     }
@@ -130,6 +133,10 @@ fn effect(effect: &str) -> String {
                 let (number, conversion) = condition.split_once('%').expect("?N%CONVERSION");
                 format!("{} has the conversion `%{conversion}`", argument(number))
             }
+            None if condition.contains('+') => {
+                let (number, offset) = condition.split_once('+').expect("?N+M");
+                format!("the word {offset} bytes behind {} is not 0", argument(number))
+            }
             None if condition.contains('!') => {
                 let (number, range) = condition.split_once('!').expect("?N!LOW-HIGH");
                 let range = match range.split_once('-') {
@@ -158,6 +165,8 @@ fn unconditional(effect: &str) -> String {
         None => match effect {
             "pure" => "no effect on what other tasks can observe".into(),
             "stream" => "locks a stream".into(),
+            "unlocked" => "uses a stream without its lock".into(),
+            "number" => "has the number of a descriptor for a moment".into(),
             "heap" => "allocates or frees memory of the heap".into(),
             "partial" => {
                 "**more than is known here**: a call takes the claim of completeness away".into()

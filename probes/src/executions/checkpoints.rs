@@ -20,7 +20,7 @@ use crate::detect::{access, checkpoint};
 use crate::executions::common_prefix::CommonPrefix;
 use crate::executions::manager;
 use crate::fiber::switch::{self, Parked};
-use crate::instrument::binary::hot_probes;
+use crate::instrument::binary::{file_changes, hot_probes};
 use crate::kernel::{exit, pass, signal_descriptor, task_files, timer};
 use crate::memory::kernel_changes;
 use crate::memory::snapshot::{self, images};
@@ -316,6 +316,7 @@ fn is_restorable() -> bool {
         && timer::is_clear()
         && signal_descriptor::is_clear()
         && task_files::is_clear()
+        && file_changes::holds_none()
         && mutex_ceiling::is_clear()
         && pending_signals::is_clear()
         && interrupt::is_clear()
@@ -374,6 +375,7 @@ impl Checkpoint {
         timer::clear();
         signal_descriptor::clear();
         task_files::clear();
+        file_changes::release_all();
         mutex_ceiling::clear();
         pending_signals::clear();
         spare_threads::restore(&self.spares);

@@ -4,6 +4,7 @@
 //! without returning. The program's own handlers for these signals are stored separately and called
 //! first.
 
+use crate::fiber::backtrace;
 use crate::fiber::switch::Parked;
 use crate::instrument::binary;
 use crate::kernel::{dispatch, interruption, pass};
@@ -134,6 +135,11 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
     }
     // SAFETY: as above; the reference ends with the call.
     if signal == libc::SIGTRAP && binary::on_breakpoint(unsafe { &mut *context }) {
+        return;
+    }
+    // SAFETY: as above; the reference ends with the call.
+    let is_abandoned = || backtrace::abandon(unsafe { &mut *context });
+    if matches!(signal, libc::SIGSEGV | libc::SIGBUS) && code > 0 && is_abandoned() {
         return;
     }
     let mut registers = registers;

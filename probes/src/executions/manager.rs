@@ -6,7 +6,7 @@
 use crate::debugger::session;
 use crate::executions::own_memory::{self, MANAGER_STACK};
 use crate::fiber::switch::{self, Parked};
-use crate::instrument::binary::open_files;
+use crate::instrument::binary::{file_changes, open_files};
 use crate::instrument::monitoring;
 use crate::kernel::children;
 use crate::kernel::clients::{self, Recorded};
@@ -283,6 +283,7 @@ pub(crate) fn begin_execution() {
     panic_stack::begin();
     syscalls::begin();
     open_files::begin();
+    file_changes::release_all();
     left_files::begin();
     socket_limits::begin();
     system_v::begin();

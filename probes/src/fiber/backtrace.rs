@@ -2,6 +2,7 @@
 
 use crate::sys::interpose::PROGRAM_CALL;
 use crate::sys::real::real;
+use std::arch::global_asm;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
@@ -9,16 +10,17 @@ type Visit = extern "C-unwind" fn(*mut c_void, *mut c_void) -> c_int;
 const CONTINUE: c_int = 0;
 const NORMAL_STOP: c_int = 4;
 
-/// Whether the runtime walks the running task's stack.
-struct Walks(Cell<bool>);
+/// While the runtime walks the running task's stack, where the stack pointer is stored with which that can be
+/// abandoned; else 0.
+struct Walks(Cell<u64>);
 // SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
 unsafe impl Sync for Walks {}
-static WALKS: Walks = Walks(Cell::new(false));
+static WALKS: Walks = Walks(Cell::new(0));
 
 /// Whether the runtime walks the running task's stack: functions that the unwinder calls then are no calls of the
 /// program.
 pub(crate) fn is_running() -> bool {
-    WALKS.0.get()
+    WALKS.0.get() != 0
 }
 
 /// Calls `visit` for each frame of the running task, until it returns something else than [`CONTINUE`].
@@ -26,10 +28,95 @@ pub(crate) fn is_running() -> bool {
 /// # Safety
 /// `data` is what `visit` expects.
 unsafe fn walk_frames(visit: Visit, data: *mut c_void) {
-    let outer = WALKS.0.replace(true);
-    // SAFETY: the unwinder's function with its own types; the rest is the caller's promise.
-    real!(_Unwind_Backtrace(visit, data) as fn(Visit, *mut c_void) -> c_int);
+    extern "C-unwind" fn unwind(visit: Visit, data: *mut c_void) -> c_int {
+        real!(_Unwind_Backtrace(visit, data) as fn(Visit, *mut c_void) -> c_int)
+    }
+    let mut stack = 0;
+    let outer = WALKS.0.replace(&raw mut stack as u64);
+    // SAFETY: the unwinder's function with its own types, and a local for the stack pointer; the rest is the
+    // caller's promise.
+    unsafe { heddle_walk(unwind, visit, data, &raw mut stack) };
     WALKS.0.set(outer);
+}
+
+unsafe extern "C-unwind" {
+    /// Calls `unwind` with `visit` and `data`, with its own stack pointer in `stack` during the call.
+    fn heddle_walk(
+        unwind: extern "C-unwind" fn(Visit, *mut c_void) -> c_int,
+        visit: Visit,
+        data: *mut c_void,
+        stack: *mut u64,
+    );
+    /// Where it continues behind the call, with that stack pointer.
+    fn heddle_walked();
+}
+
+global_asm!(
+    ".pushsection .text.heddle_walk,\"ax\",@progbits",
+    ".hidden heddle_walk",
+    ".globl heddle_walk",
+    ".hidden heddle_walked",
+    ".globl heddle_walked",
+    "heddle_walk:",
+    ".cfi_startproc",
+    "push rbp",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset rbp, -16",
+    "push rbx",
+    ".cfi_def_cfa_offset 24",
+    ".cfi_offset rbx, -24",
+    "push r12",
+    ".cfi_def_cfa_offset 32",
+    ".cfi_offset r12, -32",
+    "push r13",
+    ".cfi_def_cfa_offset 40",
+    ".cfi_offset r13, -40",
+    "push r14",
+    ".cfi_def_cfa_offset 48",
+    ".cfi_offset r14, -48",
+    "push r15",
+    ".cfi_def_cfa_offset 56",
+    ".cfi_offset r15, -56",
+    "sub rsp, 8",
+    ".cfi_def_cfa_offset 64",
+    "mov [rcx], rsp",
+    "mov rax, rdi",
+    "mov rdi, rsi",
+    "mov rsi, rdx",
+    "call rax",
+    "heddle_walked:",
+    "add rsp, 8",
+    ".cfi_def_cfa_offset 56",
+    "pop r15",
+    ".cfi_def_cfa_offset 48",
+    "pop r14",
+    ".cfi_def_cfa_offset 40",
+    "pop r13",
+    ".cfi_def_cfa_offset 32",
+    "pop r12",
+    ".cfi_def_cfa_offset 24",
+    "pop rbx",
+    ".cfi_def_cfa_offset 16",
+    "pop rbp",
+    ".cfi_def_cfa_offset 8",
+    "ret",
+    ".cfi_endproc",
+    ".popsection",
+);
+
+/// Ends the walk that is in progress if its unwinder failed with these registers: code that pushes without unwind
+/// information (assembler) makes it read any number as an address. True if the fault is dealt with.
+pub(crate) fn abandon(context: &mut libc::ucontext_t) -> bool {
+    let stack = WALKS.0.get();
+    let general = &mut context.uc_mcontext.gregs;
+    let (text, len) = crate::sys::own_image::text();
+    if stack == 0 || (text..text + len).contains(&(general[libc::REG_RIP as usize] as u64)) {
+        return false;
+    }
+    // SAFETY: `walk_frames` is in progress, which has the local at this address.
+    general[libc::REG_RSP as usize] = unsafe { *(stack as *const u64) } as i64;
+    general[libc::REG_RIP as usize] = heddle_walked as *const () as i64;
+    true
 }
 
 /// Makes the unwinder build its tables. It does so at its first use, with a once flag, and the

@@ -126,17 +126,7 @@ fn wait(
     {
         stall::looks_outside(one.fd as u64, one.events);
     }
-    if matches!(limit, Limit::For(0)) {
-        // A loop that asks again and again yields to the task that it waits for. The descriptors are not
-        // polled again after that: the step that yields acts on no object.
-        point(Operation::Yield, 0, site, Gate::Open);
-        return found;
-    }
     let task = world().task();
-    let until = match limit {
-        Limit::Endless => None,
-        Limit::For(nanoseconds) => Some(clock::now().saturating_add(nanoseconds)),
-    };
     let before = task.mask.get();
     if let Some(mask) = mask {
         task.mask.set(mask);
@@ -149,6 +139,24 @@ fn wait(
             return -i64::from(libc::EINTR);
         }
     }
+    let restore_mask = || {
+        task.mask.set(before);
+        if mask.is_some() {
+            task.masked_outside.set(0);
+            signal_delivery::mask_changed();
+        }
+    };
+    if matches!(limit, Limit::For(0)) {
+        restore_mask();
+        // A loop that asks again and again yields to the task that it waits for. The descriptors are not
+        // polled again after that: the step that yields acts on no object.
+        point(Operation::Yield, 0, site, Gate::Open);
+        return found;
+    }
+    let until = match limit {
+        Limit::Endless => None,
+        Limit::For(nanoseconds) => Some(clock::now().saturating_add(nanoseconds)),
+    };
     let object = waited.first().map_or(0, |first| first.fd as u64 + 1);
     let answer = loop {
         task.interrupts.set(Interrupted::Always);
@@ -194,11 +202,7 @@ fn wait(
             None => {}
         }
     };
-    task.mask.set(before);
-    if mask.is_some() {
-        task.masked_outside.set(0);
-        signal_delivery::mask_changed();
-    }
+    restore_mask();
     answer
 }
 
@@ -327,7 +331,9 @@ pub(crate) fn epoll_wait(number: i64, args: [u64; 6], site: u64) -> i64 {
         },
         _ => Limit::milliseconds(limit),
     };
-    let mask = if number == libc::SYS_epoll_wait { None } else { mask_at(mask) };
+    // Without time, the kernel looks for no signal either (unlike `ppoll` and `pselect`).
+    let looks_for_signals = number != libc::SYS_epoll_wait && !matches!(limit, Limit::For(0));
+    let mask = if looks_for_signals { mask_at(mask) } else { None };
     let mut one = [libc::pollfd { fd: epoll as i32, events: libc::POLLIN, revents: 0 }];
     let look = || {
         signal_descriptor::update(world().current.get());

@@ -70,6 +70,10 @@ impl Table {
         self.views[..self.views_len.get()].iter().map(Cell::get)
     }
 
+    fn starting_at(&self, address: u64) -> Option<View> {
+        self.views().find(|view| view.start == address)
+    }
+
     fn file(&self, view: View) -> File {
         self.objects[view.object as usize].get()
     }
@@ -298,12 +302,17 @@ pub(crate) fn note(number: i64, args: [u64; 6], answer: u64) -> Change {
             TABLE.map((answer, page_end(answer, size)), (u64::MAX, args[0]), 0)
         }
         libc::SYS_shmdt if !TABLE.is_empty() => {
-            let found = TABLE.views().find(|view| view.start == args[0]);
+            let found = TABLE.starting_at(args[0]);
             found.is_none_or(|view| TABLE.unmap(view.start, view.end))
         }
         _ => return Change::None,
     };
     if there { Change::Changed } else { Change::Full }
+}
+
+/// The size of the System V segment that is attached at an address.
+pub(crate) fn segment_at(address: u64) -> Option<u64> {
+    TABLE.starting_at(address).map(|view| view.end - view.start)
 }
 
 /// Device and inode of an open file.

@@ -8,7 +8,7 @@
 use crate::instrument::binary::bulk_functions::Bulk;
 use crate::instrument::binary::catalogue::{Catalogue, Effects};
 use crate::instrument::binary::image::{Image, Listed};
-use crate::instrument::binary::library_states;
+use crate::instrument::binary::{library_states, streams};
 use iced_x86::{Code, Instruction};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -231,7 +231,11 @@ pub(crate) fn report_unexplored(name: &str, library: &str, site: u64) {
 /// Tasks access a word unordered: whether it represents uses of state that the library does not protect. They are
 /// reported, unless both exclude each other (`excluded`).
 pub(crate) fn unordered_uses(word: u64, excluded: bool, site: u64) -> bool {
-    let Some(state) = library_states::unprotected_at(word) else { return false };
+    let state = match library_states::unprotected_at(word) {
+        Some(state) => state,
+        None if streams::is_use(word) => "a stream without its lock",
+        None => return false,
+    };
     if !excluded {
         report_unexplored(&format!("{OVERLAPPING_USE}{state}"), C_LIBRARY, site);
     }

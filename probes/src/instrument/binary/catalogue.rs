@@ -14,6 +14,9 @@ use std::ffi::CStr;
 
 static TABLE: &str = include_str!("libc.txt");
 
+/// The effect of a function that uses streams without their locks.
+const UNLOCKED: &str = "unlocked";
+
 /// The registers of integer arguments in the System V ABI, numbered as in instruction encodings.
 const ARGUMENTS: [u8; 6] = [7, 6, 2, 1, 8, 9];
 
@@ -74,6 +77,8 @@ pub(super) struct Catalogue {
     deletes_keys: bool,
     /// Whether the program handles signals: only then does hidden state matter for every call.
     handles_signals: bool,
+    /// Whether the program may use streams without their locks.
+    unlocks_streams: bool,
 }
 
 impl Catalogue {
@@ -99,6 +104,7 @@ impl Catalogue {
             time: None,
             deletes_keys: false,
             handles_signals: false,
+            unlocks_streams: false,
         }
     }
 
@@ -115,6 +121,14 @@ impl Catalogue {
     /// For a program that handles signals, or for one that does not.
     pub(super) fn with_handlers(self, handles_signals: bool) -> Catalogue {
         Catalogue { handles_signals, ..self }
+    }
+
+    /// For a program that may use streams without their locks, if it `mentions` a function by which it could.
+    pub(super) fn with_unlocked_streams(self, mentions: impl Fn(&str) -> bool) -> Catalogue {
+        let is_unlocked = |line: &str| line.split_ascii_whitespace().any(|word| word == UNLOCKED);
+        let mut unlocked = self.functions.iter().filter(|(_, line)| is_unlocked(line));
+        let unlocks_streams = unlocked.any(|(name, _)| mentions(name));
+        Catalogue { unlocks_streams, ..self }
     }
 
     /// With the address of the variable that leads to the first stream, if it is known.
@@ -152,6 +166,7 @@ impl Catalogue {
         let mut effects = Effects::default();
         let (&name, line) = self.functions.get_key_value(name)?;
         let mut hidden = Vec::new();
+        let locks = !line.split_ascii_whitespace().any(|effect| effect == UNLOCKED);
         for effect in line.split_ascii_whitespace() {
             let (effect, when) = match effect.split_once('?') {
                 Some((effect, condition)) => (effect, condition_of(condition)?),
@@ -160,6 +175,11 @@ impl Catalogue {
             let known = effects.operands.len();
             match effect.split_once(':') {
                 None if effect == "lasting" => effects.lasting = Some(Lasting::Always),
+                None if effect == "number" => effects.operands.push(Operand {
+                    measure: Measure::Number,
+                    writes: true,
+                    ..Operand::NOTHING
+                }),
                 None => effects.partial |= effect == "partial",
                 Some(("lasting-file", number)) => {
                     effects.lasting = Some(Lasting::OfFile(argument(number)?));
@@ -204,7 +224,16 @@ impl Catalogue {
                 }),
                 Some(("key", _)) if !self.deletes_keys => {}
                 Some(("var", of)) => effects.operands.extend(self.of_variable(of)),
-                Some((access, of)) => effects.operands.push(self.operand(access, of)?),
+                Some((access, of)) => {
+                    let operand = self.operand(access, of)?;
+                    effects.operands.push(operand);
+                    let is_stream =
+                        matches!(operand.measure, Measure::Stream | Measure::StandardStream);
+                    if is_stream && self.unlocks_streams {
+                        let measure = Measure::StreamUse { locks };
+                        effects.operands.push(Operand { measure, ..operand });
+                    }
+                }
             }
             // Which stream it is, a variable says.
             let stream = effect.strip_prefix("file:").and_then(|of| of.split_once(':'));
@@ -351,11 +380,14 @@ fn unprotected(effect: &str) -> Option<Operand> {
 }
 
 /// A condition on an argument: `0=5` a value, `3&16` bits, `0!5-7` no value in a range, `1^w` the first letter of text,
-/// `2%Z` a conversion in a format.
+/// `2%Z` a conversion in a format, `1+40` a word that is not 0, so many bytes behind where the argument points.
 fn condition_of(condition: &str) -> Option<When> {
     if let Some((number, range)) = condition.split_once('!') {
         let (low, high) = range.split_once('-')?;
         return Some(When::Outside(argument(number)?, low.parse().ok()?, high.parse().ok()?));
+    }
+    if let Some((number, offset)) = condition.split_once('+') {
+        return Some(When::Leads(argument(number)?, offset.parse().ok()?));
     }
     if let Some((number, letter)) = condition.split_once('^') {
         return Some(When::Begins(argument(number)?, *letter.as_bytes().first()?));
@@ -502,8 +534,10 @@ fn measure(base: u8, length: &str) -> Option<Measure> {
             return Some(Measure::Appended { text: argument(text)?, most, wide });
         }
     }
-    if length == "block" {
-        return Some(Measure::Block);
+    match length {
+        "block" => return Some(Measure::Block),
+        "segment" => return Some(Measure::Segment),
+        _ => {}
     }
     if let Some((count, size)) = length.strip_prefix('*').and_then(|of| of.split_once('*')) {
         let (size, more) = size.split_once('+').unwrap_or((size, "0"));

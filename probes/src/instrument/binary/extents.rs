@@ -4,12 +4,13 @@
 use crate::detect::access::{Access, is_in_company, look, peek};
 use crate::instrument::binary::calls::report_unexplored;
 use crate::instrument::binary::effective_address::address;
-use crate::instrument::binary::operand::{LOWEST, Measure, Operand};
+use crate::instrument::binary::operand::{LOWEST, Measure, NONE, Operand};
 use crate::instrument::binary::variable_arguments::{
     Arguments, VariableArguments, length, wide_length,
 };
-use crate::instrument::binary::{hidden_state, keys, open_files};
-use crate::instrument::binary::{printed, scan};
+use crate::instrument::binary::{file_changes, hidden_state, keys, open_files};
+use crate::instrument::binary::{printed, scan, streams};
+use crate::memory::shared_views;
 use crate::state::open_words;
 use crate::state::world::world;
 
@@ -77,8 +78,22 @@ pub(super) fn several(
                 each(block.address, block.size);
             }
         }
-        Measure::Stream => stream(register(operand.base), each),
-        Measure::StandardStream => stream(peek(operand.displacement, 8), each),
+        Measure::Segment => {
+            let start = register(operand.base);
+            if let Some(size) = shared_views::segment_at(start) {
+                each(start, size);
+            }
+        }
+        Measure::Number => file_changes::hold_number(arguments.site),
+        Measure::Stream => streams::used(register(operand.base), each),
+        Measure::StandardStream => streams::used(peek(operand.displacement, 8), each),
+        Measure::StreamUse { locks } => {
+            let stream = match operand.base {
+                NONE => peek(operand.displacement, 8),
+                number => register(number),
+            };
+            streams::note_use(stream, locks, operand.writes, arguments.site);
+        }
         Measure::Descriptor(number) => {
             open_files::each_word(register(number), arguments.site, each);
         }
@@ -113,16 +128,7 @@ pub(super) fn several(
             in_parts: false,
         }),
         Measure::Unprotected { .. } => {}
-        Measure::AllStreams => {
-            let mut next = peek(operand.displacement, 8);
-            for _ in 0..MOST {
-                if next < LOWEST {
-                    break;
-                }
-                stream(next, each);
-                next = peek(next + NEXT_STREAM, 8);
-            }
-        }
+        Measure::AllStreams => streams::all_used(peek(operand.displacement, 8), each),
         Measure::Hidden { hidden, changes } => {
             hidden_state::uses(operand.function_name(), (hidden, changes), operand, arguments);
         }
@@ -170,31 +176,6 @@ pub(super) fn several(
 fn is_programs_own(text: u64) -> bool {
     text >= LOWEST && text < world().tasks[0].stack.get().low
 }
-
-/// A stream and its open file. What the program prints is captured for each task.
-fn stream(stream: u64, each: &mut dyn FnMut(u64, u64)) {
-    if stream < LOWEST {
-        return;
-    }
-    // SAFETY: the program is about to pass the stream to the library.
-    let descriptor = unsafe { fileno_unlocked(stream as *mut libc::FILE) };
-    if descriptor >= 0 && world().is_captured(descriptor as u64) {
-        return;
-    }
-    each(stream, STREAM);
-    if descriptor >= 0 {
-        open_files::each_file(descriptor as u64, each);
-    }
-}
-
-unsafe extern "C" {
-    fn fileno_unlocked(stream: *mut libc::FILE) -> i32;
-}
-
-/// The size of a stream.
-const STREAM: u64 = 216;
-/// Where a stream has the pointer to the next one.
-const NEXT_STREAM: u64 = 104;
 
 fn buffers(first: u64, count: u64, each: &mut dyn FnMut(u64, u64)) {
     if first < LOWEST {

@@ -5,6 +5,7 @@
 //! are objects of one step, the last: else another task could come between the step that represents a change and
 //! the change.
 
+use crate::detect::access::is_in_company;
 use crate::instrument::binary::extents::several;
 use crate::instrument::binary::open_files;
 use crate::instrument::binary::operand::{Measure, Operand};
@@ -13,6 +14,8 @@ use crate::schedule::access_points::change_files;
 use crate::state::open_words::{self, WordSet};
 use crate::state::pipes;
 use crate::sys::open_flags::OpenFlags;
+use crate::sys::raw;
+use std::cell::Cell;
 
 /// Determines which operands of a function are parts of its last step, and moves them to the end.
 pub(super) fn join(operands: &mut [Operand]) {
@@ -38,6 +41,56 @@ pub(super) fn join(operands: &mut [Operand]) {
 fn is_open_files(operand: &Operand) -> bool {
     operand.measure == Measure::Element
         && operand.displacement == open_words::at(open_words::OPEN_FILES)
+}
+
+/// The descriptors below 64 that represent those which calls in progress have for a moment.
+struct Held(Cell<u64>);
+
+// SAFETY: a `Cell` hands out no references, and the controlled process has one kernel thread.
+unsafe impl Sync for Held {}
+
+static HELD: Held = Held(Cell::new(0));
+
+/// A call has the lowest free number of a descriptor for a moment: here, and once more when it is made. Another task
+/// that opens a file in between gets another number.
+pub(super) fn hold_number(site: u64) {
+    if !is_in_company() {
+        return;
+    }
+    let files = WordSet::of(open_words::OPEN_FILES);
+    change_files(files, site);
+    let flags = libc::O_PATH | libc::O_CLOEXEC;
+    // SAFETY: the path is a constant.
+    let held = unsafe { raw::call!(libc::SYS_openat, libc::AT_FDCWD, c"/".as_ptr(), flags) };
+    let bit = u32::try_from(held).ok().and_then(|held| 1u64.checked_shl(held)).unwrap_or(0);
+    HELD.0.set(HELD.0.get() | bit);
+    if held >= 0 && bit == 0 {
+        // SAFETY: passes no pointer, and the descriptor is the runtime's.
+        unsafe { raw::call!(libc::SYS_close, held) };
+    }
+    change_files(files, site);
+    release(bit);
+}
+
+/// Closes those of the held descriptors that are in `bits`.
+fn release(bits: u64) {
+    let held = HELD.0.get();
+    HELD.0.set(held & !bits);
+    for number in (0..u64::BITS).filter(|number| held & bits & 1 << number != 0) {
+        // SAFETY: passes no pointer. The program's calls can only have closed the descriptor if they close numbers
+        // that they did not open.
+        unsafe { raw::call!(libc::SYS_close, number) };
+    }
+}
+
+/// An execution begins, or goes back to a moment at which no number was held.
+pub(crate) fn release_all() {
+    release(u64::MAX);
+}
+
+/// Whether no call in progress has a number.
+pub(crate) fn holds_none() -> bool {
+    HELD.0.get() == 0
 }
 
 /// Makes the last step of a call that changes which files are open. `touch` makes the accesses to other memory.

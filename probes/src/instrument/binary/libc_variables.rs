@@ -5,7 +5,7 @@ use crate::instrument::binary::catalogue::Catalogue;
 use crate::instrument::binary::image::Image;
 use crate::sys::real;
 use std::cell::Cell;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 /// The catalogue, for a program with these modules.
 pub(super) fn catalogue(modules: &[(Image, bool)]) -> Catalogue {
@@ -16,6 +16,10 @@ pub(super) fn catalogue(modules: &[(Image, bool)]) -> Catalogue {
     let mut observed = modules.iter().filter(|(_, is_observed)| *is_observed);
     let handles = observed.any(|(image, _)| handlers.iter().any(|name| image.mentions(name)));
     SYSTEM_CALLS.0.set(real::find(c"syscall", None) as u64);
+    let mentions = |name: &str| {
+        let name = CString::new(name).unwrap_or_default();
+        modules.iter().any(|(image, _)| image.is_own() && image.mentions(&name))
+    };
     let streams = real::find(c"_IO_list_all", None) as u64;
     TOKEN_POSITION.0.set(passed_on_third(c"strtok").unwrap_or_default());
     Catalogue::new()
@@ -24,6 +28,7 @@ pub(super) fn catalogue(modules: &[(Image, bool)]) -> Catalogue {
         .with_handlers(handles)
         .with_token(token_position())
         .with_time(passed_on_third(c"gmtime"))
+        .with_unlocked_streams(mentions)
         .with_streams((streams != 0).then_some(streams))
 }
 

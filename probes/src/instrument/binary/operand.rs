@@ -80,6 +80,12 @@ pub(super) enum Measure {
     Unprotected { excludes: bool },
     /// The whole heap block at the operand.
     Block,
+    /// The whole System V segment that is attached at the operand.
+    Segment,
+    /// No memory: the call has the number of a descriptor for a moment.
+    Number,
+    /// No memory of the program: a use of the stream of the operand, and whether the function locks it.
+    StreamUse { locks: bool },
     /// The stream at the operand, and its open file.
     Stream,
     /// The stream to which the variable at the operand leads, and its open file.
@@ -247,6 +253,8 @@ pub(super) enum When {
     Converts(u8, u8),
     /// It is below the first or above the second value.
     Outside(u8, u32, u32),
+    /// The word so many bytes behind where it points is not 0.
+    Leads(u8, u8),
 }
 
 impl When {
@@ -267,6 +275,12 @@ impl When {
                 // SAFETY: as above, and the function reads it up to its end.
                 format >= LOWEST
                     && unsafe { converts(CStr::from_ptr(format as *const c_char), conversion) }
+            }
+            When::Leads(number, offset) => {
+                let start = general[usize::from(number)];
+                let word = (start + u64::from(offset)) as *const u64;
+                // SAFETY: as above.
+                start >= LOWEST && unsafe { word.read_unaligned() } != 0
             }
             When::Outside(number, low, high) => {
                 !(low..=high).contains(&(general[usize::from(number)] as u32))

@@ -33,7 +33,9 @@ pub(super) fn determine(function: &'static str, operands: &mut [Operand]) {
     for operand in operands.iter_mut().filter(|it| is_of_memory(it)) {
         operand.parts = match operand.measure {
             _ if is_scalar(operand) && scalars < 2 => Parts::One,
-            Measure::Register(_) | Measure::Elements(_) if is_copy => Parts::Words,
+            Measure::Register(_) | Measure::Elements(_) | Measure::Segment if is_copy => {
+                Parts::Words
+            }
             _ => Parts::Unknown,
         };
         if operand.parts != Parts::One {
@@ -60,6 +62,7 @@ fn is_of_text(operand: &Operand) -> bool {
         Measure::Element
             | Measure::Register(_)
             | Measure::Elements(_)
+            | Measure::Segment
             | Measure::Descriptor(_)
             | Measure::Taken { .. }
             | Measure::Given(_)

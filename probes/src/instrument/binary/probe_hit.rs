@@ -515,6 +515,9 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         | Measure::Appended { .. }
         | Measure::Continued
         | Measure::Block
+        | Measure::Segment
+        | Measure::Number
+        | Measure::StreamUse { .. }
         | Measure::Stream
         | Measure::StandardStream
         | Measure::Descriptor(_)
