@@ -63,6 +63,7 @@ mod snooze_sites;
 mod sockets;
 mod spin_reads;
 mod streams;
+mod string_instructions;
 mod strings;
 pub(crate) mod stub;
 mod symbols;

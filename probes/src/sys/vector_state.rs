@@ -3,8 +3,8 @@
 
 use crate::sys::dispatch::vector_offset;
 
-/// Saves all vector state below the stack: rsp and r12 are then its aligned address. Changes rax, rcx
-/// and rdx. The template's `size` and `mask` are [`VECTOR_SIZE`](crate::sys::dispatch::VECTOR_SIZE)
+/// Saves all vector state below the stack: rsp and r12 are then its aligned address. If the program has used the x87
+/// registers, they are empty then, as other tasks and functions expect them. Changes rax, rcx and rdx. The template's `size` and `mask` are [`VECTOR_SIZE`](crate::sys::dispatch::VECTOR_SIZE)
 /// and [`VECTOR_MASK`](crate::sys::dispatch::VECTOR_MASK).
 macro_rules! save_vectors {
     () => {
@@ -15,7 +15,8 @@ macro_rules! save_vectors {
             "mov [r12 + 512], rcx; mov [r12 + 520], rcx; mov [r12 + 528], rcx;",
             "mov [r12 + 536], rcx; mov [r12 + 544], rcx; mov [r12 + 552], rcx;",
             "mov [r12 + 560], rcx; mov [r12 + 568], rcx;",
-            "mov eax, [rip + {mask}]; xor edx, edx; xsave64 [r12]"
+            "mov eax, [rip + {mask}]; xor edx, edx; xsave64 [r12];",
+            "test byte ptr [r12 + 512], 1; jz 88f; fnclex; emms; 88:"
         )
     };
 }

@@ -1,7 +1,7 @@
 //! Copies and fills, in pieces.
 //!
 //! The hardware and the C library copy in pieces, between which other threads run. Where a piece is a
-//! scheduling point, the copy is therefore made here, one naturally aligned piece of at most eight bytes
+//! scheduling point, the copy is therefore made here, one naturally aligned piece of 1, 2, 4 or 8 bytes
 //! after the other, each read and each write a separate access. Elsewhere the instruction or the
 //! function itself runs at full speed.
 
@@ -17,7 +17,6 @@ const RCX: usize = 1;
 const RDX: usize = 2;
 const RSI: usize = 6;
 const RDI: usize = 7;
-const DIRECTION: u64 = 1 << 10;
 
 /// The code that copies, fills or reads.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +69,7 @@ impl Caller {
 /// A call or an instruction that is about to run.
 pub(super) struct Call<'a> {
     pub(super) general: &'a mut [u64; 16],
-    pub(super) flags: u64,
+    pub(super) flags: &'a mut u64,
     /// The address of the first argument on the stack.
     pub(super) stack: u64,
     /// The low half of a vector register.
@@ -115,26 +114,8 @@ pub(super) fn in_pieces(bulk: Bulk, caller: Caller, call: &mut Call<'_>) -> Opti
                 Done::Call
             })
         }
-        Bulk::RepeatedMove(size) | Bulk::RepeatedStore(size) => {
-            let len = general[RCX].checked_mul(size.into())?;
-            // Backwards repetition is rare: it runs as it is.
-            if *flags & DIRECTION != 0 {
-                return None;
-            }
-            let moves = matches!(bulk, Bulk::RepeatedMove(_));
-            let transfer = match moves {
-                true => Transfer { to, len, source: Source::Memory(from), descends: false },
-                false => {
-                    let pattern = repeated(general[RAX], size);
-                    Transfer { to, len, source: Source::Pattern(pattern), descends: false }
-                }
-            };
-            transfer.in_pieces(caller).then(|| {
-                general[RDI] = to + len;
-                general[RSI] = if moves { from + len } else { from };
-                general[RCX] = 0;
-                Done::Instruction
-            })
+        Bulk::Instruction(instruction) => {
+            instruction.in_elements(caller, general, flags).then_some(Done::Instruction)
         }
     }
 }
@@ -177,7 +158,9 @@ impl Transfer {
             }
             // A single piece that is only written is one access, and runs as it is.
             Source::Pattern(_) => {
-                len > 8 && to.checked_add(len).is_some() && caller.has_point(to, len, true)
+                to.checked_add(len).is_some()
+                    && piece(to, len, 0, false).1 < len
+                    && caller.has_point(to, len, true)
             }
         };
         let mut done = 0;
@@ -197,23 +180,51 @@ impl Transfer {
     }
 }
 
-/// The next piece: its offset and size. Pieces end at multiples of eight of the destination.
+/// The next piece: its offset and size. It is the largest that is aligned in the destination.
 pub(super) fn piece(to: u64, len: u64, done: u64, descends: bool) -> (u64, u64) {
-    if descends {
-        let end = len - done;
-        let start = ((to + end - 1) & !7).max(to) - to;
-        return (start, end - start);
-    }
-    let end = ((to + done) & !7) + 8;
-    (done, end.min(to + len) - (to + done))
+    let rest = len - done;
+    let boundary = if descends { to + rest } else { to + done };
+    let size = aligned(boundary, rest);
+    (if descends { rest - size } else { done }, size)
+}
+
+/// The size of the largest aligned piece of at most `most` bytes that begins or ends at a boundary.
+pub(super) fn aligned(boundary: u64, most: u64) -> u64 {
+    let fits = 1 << most.max(1).ilog2();
+    (1 << boundary.trailing_zeros().min(3)).min(fits)
 }
 
 /// The value of a register of `size` bytes, repeated over eight bytes.
-fn repeated(value: u64, size: u8) -> u64 {
+pub(super) fn repeated(value: u64, size: u8) -> u64 {
     match size {
         1 => u64::from(value as u8) * 0x0101_0101_0101_0101,
         2 => u64::from(value as u16) * 0x0001_0001_0001_0001,
         4 => u64::from(value as u32) * 0x0000_0001_0000_0001,
         _ => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(to: u64, len: u64, descends: bool) -> Vec<(u64, u64)> {
+        let mut found = Vec::new();
+        let mut done = 0;
+        while done < len {
+            let next = piece(to, len, done, descends);
+            done += next.1;
+            found.push(next);
+        }
+        found
+    }
+
+    #[test]
+    fn pieces_are_aligned_in_the_destination() {
+        assert_eq!(pieces(16, 7, false), [(0, 4), (4, 2), (6, 1)]);
+        assert_eq!(pieces(19, 14, false), [(0, 1), (1, 4), (5, 8), (13, 1)]);
+        assert_eq!(pieces(19, 14, true), [(13, 1), (5, 8), (1, 4), (0, 1)]);
+        assert_eq!(pieces(8, 8, true), [(0, 8)]);
+        assert_eq!(pieces(6, 2, false), [(0, 2)]);
     }
 }

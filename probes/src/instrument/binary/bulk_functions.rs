@@ -1,18 +1,38 @@
 //! What copies, fills, or reads many bytes: instructions, and the functions of the C library that do.
 
+use crate::instrument::binary::operand::Search;
+
 /// What copies, fills, or reads many bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bulk {
     None,
-    /// `rep movs` with elements of this size.
-    RepeatedMove(u8),
-    /// `rep stos` with elements of this size.
-    RepeatedStore(u8),
+    Instruction(StringInstruction),
     /// A call of a function. `checked`: an argument behind the others says how much room there is.
     Call {
         function: Function,
         checked: bool,
     },
+}
+
+/// A string instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StringInstruction {
+    pub(super) kind: Kind,
+    /// The size of an element.
+    pub(super) size: u8,
+    /// Whether it is repeated as often as rcx says.
+    pub(super) repeats: bool,
+}
+
+/// What a string instruction does with each element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Move,
+    Store,
+    /// It compares two elements in memory, until the search ends.
+    Compare(Search),
+    /// It compares an element in memory with rax.
+    Scan(Search),
 }
 
 /// A function that is made in pieces.

@@ -413,7 +413,7 @@ extern "C-unwind" fn heddle_observe_call(
         store_call(site, back, general);
         // SAFETY: the stub saved eight vector registers there.
         let vectors = |number: u8| unsafe { (*vectors)[2 * usize::from(number & 7)] };
-        let call = &mut Call { general, flags: 0, stack, vectors: &vectors };
+        let call = &mut Call { general, flags: &mut 0, stack, vectors: &vectors };
         if in_pieces(bulk, caller, call).is_some() {
             return 0;
         }

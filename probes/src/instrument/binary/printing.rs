@@ -59,7 +59,7 @@ pub(super) fn in_pieces(function: PrintFunction, caller: Caller, call: &mut Call
         return false;
     }
     let mut output = Output { caller, to, room, len: 0 };
-    if room > 0 && function.erases_first && erases() {
+    if room > 0 && function.erases_first && is_old() {
         caller.write(to, 1, 0);
     }
     let mut next = arguments();
@@ -86,13 +86,19 @@ fn byte(at: u64) -> u8 {
     peek(at, 1) as u8
 }
 
-/// Whether the C library's functions begin by writing a zero: they did up to 2.36.
-fn erases() -> bool {
+/// Up to 2.36, the C library's functions begin by writing a zero, and copy short texts byte after byte.
+fn is_old() -> bool {
     // SAFETY: the function returns a constant string.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) }.to_bytes();
     let minor = version.split(|&byte| byte == b'.').nth(1).unwrap_or_default();
     let minor = minor.iter().take_while(|byte| byte.is_ascii_digit());
     minor.fold(0u32, |number, digit| number * 10 + u32::from(digit - b'0')) < 37
+}
+
+/// How many bytes of a text of this length are copied at once (up to 2.36 by `_IO_default_xsputn`).
+fn largest_piece(len: u64) -> u64 {
+    const SHORT: u64 = 20;
+    if len <= SHORT && is_old() { 1 } else { 8 }
 }
 
 /// What decides whether a call is made in pieces.
@@ -168,9 +174,10 @@ impl Output {
     /// Prints bytes that come from memory of the program.
     fn copy(&mut self, from: u64, len: u64) {
         let (most, start) = (self.fitting(len), self.to + self.len);
+        let largest = largest_piece(most);
         let mut done = 0;
         while done < most {
-            let (_, size) = piece(start, most, done, false);
+            let size = piece(start, most, done, false).1.min(largest);
             self.caller.reads(from + done, size);
             let value = stops::for_program(|| peek(from + done, size));
             self.caller.write(start + done, size, value);
@@ -182,9 +189,10 @@ impl Output {
     /// Prints bytes that no other task can change.
     fn print(&mut self, text: &[u8]) {
         let (most, start) = (self.fitting(text.len() as u64), self.to + self.len);
+        let largest = largest_piece(most);
         let mut done = 0;
         while done < most {
-            let (_, size) = piece(start, most, done, false);
+            let size = piece(start, most, done, false).1.min(largest);
             let value = peek(text.as_ptr() as u64 + done, size);
             self.caller.write(start + done, size, value);
             done += size;

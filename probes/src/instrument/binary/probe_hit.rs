@@ -283,7 +283,6 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     }
     let task = world().task();
     task.probed.set(&raw const *registers as u64);
-    let flags = registers.flags;
     if probe.atomic {
         // What a compare-and-swap expects is in rax.
         reuse::expected(registers.general[0], probe.behind);
@@ -297,8 +296,12 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
     let stack = arguments(&probe, registers).stack;
     // SAFETY: the stub's `xsave` stored all components there, and nothing else refers to them during the call.
     let low_half = |number: u8| unsafe { VectorState::new(vectors) }.element(number, 0, 8);
-    let call =
-        &mut bulk::Call { general: &mut registers.general, flags, stack, vectors: &low_half };
+    let call = &mut bulk::Call {
+        general: &mut registers.general,
+        flags: &mut registers.flags,
+        stack,
+        vectors: &low_half,
+    };
     if let Some(done) = bulk::in_pieces(probe.bulk, caller, call) {
         return continue_behind(&probe, registers, done);
     }
@@ -324,7 +327,7 @@ pub(super) extern "C-unwind" fn heddle_probe(registers: &mut Registers, vectors:
         for operand in called.operands.iter().filter(|it| is_first(it)) {
             touch_all(&probe, operand, registers);
         }
-        let general = &mut registers.general;
+        let (general, flags) = (&mut registers.general, &mut registers.flags);
         let call = &mut bulk::Call { general, flags, stack, vectors: &low_half };
         if let Some(done) = bulk::in_pieces(called.bulk, caller, call) {
             return continue_behind(&probe, registers, done);
@@ -650,18 +653,21 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
         let access = Access { address, size, writes, atomic, proven: false, site, in_parts: false };
         parts::marked(operand, access)
     };
+    // A call may write less than it reads; `cmpxchg16b` writes all.
+    let is_split = size <= 8 || size == 16 && operand.parts == Parts::One;
     match (operand.reads, operand.writes) {
         (true, true) if probe.atomic => update(&access(true), probe.counts()),
         // Two steps, as another task may write in between: the instruction must see the value that
         // the first step read.
-        (true, true) if size <= 8 && (probe.predicate || is_point(&access(false))) => {
+        (true, true) if is_split && (probe.predicate || is_point(&access(false))) => {
             plain(&access(false));
-            let read = peek(address, size);
+            let halves = || [peek(address, size), peek(address + 8, size.saturating_sub(8))];
+            let read = halves();
             if probe.predicate {
                 predicates::arrive_before_write(probe.address, probe.behind);
             }
             plain(&access(true));
-            if peek(address, size) != read {
+            if halves() != read {
                 // SAFETY: the program is about to write these bytes, so they are mapped and
                 // writable; a fault here is the program's.
                 stops::unseen(|| unsafe {

@@ -1,6 +1,6 @@
 //! What an instruction of the program accesses, and which of its other effects the runtime has to know.
 
-use crate::instrument::binary::bulk_functions::Bulk;
+use crate::instrument::binary::bulk_functions::{Bulk, Kind, StringInstruction};
 use crate::instrument::binary::calls::Calls;
 use crate::instrument::binary::catalogue::Lasting;
 use crate::instrument::binary::image::Image;
@@ -235,23 +235,38 @@ fn target(instruction: &Instruction, after_sum: Register) -> Target {
     }
 }
 
-/// Whether an instruction copies or fills.
+/// What a string instruction does, if it is made element by element: one that is repeated, or that moves an element.
 fn bulk(instruction: &Instruction) -> Bulk {
     use Mnemonic as M;
-    if !(instruction.has_rep_prefix() && instruction.is_string_instruction()) {
+    let repeats = instruction.has_rep_prefix() || instruction.has_repne_prefix();
+    let kinds = [instruction.op0_kind(), instruction.op1_kind()];
+    let is_plain = |kind| !matches!(kind, OpKind::MemorySegESI | OpKind::MemoryESEDI);
+    let is_wide = kinds.into_iter().all(is_plain) && instruction.segment_prefix() == Register::None;
+    if !instruction.is_string_instruction() || !is_wide {
         return Bulk::None;
     }
-    match instruction.mnemonic() {
-        M::Movsb => Bulk::RepeatedMove(1),
-        M::Movsw => Bulk::RepeatedMove(2),
-        M::Movsd => Bulk::RepeatedMove(4),
-        M::Movsq => Bulk::RepeatedMove(8),
-        M::Stosb => Bulk::RepeatedStore(1),
-        M::Stosw => Bulk::RepeatedStore(2),
-        M::Stosd => Bulk::RepeatedStore(4),
-        M::Stosq => Bulk::RepeatedStore(8),
-        _ => Bulk::None,
-    }
+    let search = search(instruction);
+    let (kind, size) = match instruction.mnemonic() {
+        M::Movsb => (Kind::Move, 1),
+        M::Movsw => (Kind::Move, 2),
+        M::Movsd => (Kind::Move, 4),
+        M::Movsq => (Kind::Move, 8),
+        _ if !repeats => return Bulk::None,
+        M::Stosb => (Kind::Store, 1),
+        M::Stosw => (Kind::Store, 2),
+        M::Stosd => (Kind::Store, 4),
+        M::Stosq => (Kind::Store, 8),
+        M::Cmpsb => (Kind::Compare(search), 1),
+        M::Cmpsw => (Kind::Compare(search), 2),
+        M::Cmpsd => (Kind::Compare(search), 4),
+        M::Cmpsq => (Kind::Compare(search), 8),
+        M::Scasb => (Kind::Scan(search), 1),
+        M::Scasw => (Kind::Scan(search), 2),
+        M::Scasd => (Kind::Scan(search), 4),
+        M::Scasq => (Kind::Scan(search), 8),
+        _ => return Bulk::None,
+    };
+    Bulk::Instruction(StringInstruction { kind, size, repeats })
 }
 
 /// How an instruction that is repeated searches.
@@ -354,7 +369,11 @@ fn operand(
     memory: &UsedMemory,
 ) -> Option<Option<Operand>> {
     let thread_local = memory.segment() == Register::FS;
-    if memory.segment() == Register::GS || thread_local && is_control_block(memory) {
+    // The base of `gs` is not known.
+    if memory.segment() == Register::GS {
+        return None;
+    }
+    if thread_local && is_control_block(memory) {
         return Some(None);
     }
     let (reads, writes) = match memory.access() {

@@ -2,10 +2,10 @@
 //!
 //! The C library reads a string word after word, and other threads run in between. Where a piece of what
 //! such a function accesses is a scheduling point, the function is therefore made here: it reads and
-//! writes one naturally aligned piece of at most eight bytes after the other, each a separate access.
+//! writes one piece of at most eight bytes after the other, each a separate access.
 
 use crate::detect::access::peek;
-use crate::instrument::binary::bulk::Caller;
+use crate::instrument::binary::bulk::{Caller, aligned};
 use crate::instrument::binary::bulk_functions::{Found, Most, Number, StringFunction};
 use crate::instrument::binary::operand::LOWEST;
 use crate::sys::real::real;
@@ -29,6 +29,8 @@ pub(super) struct Reader {
     end: u64,
     /// Whether the bytes end with a zero.
     is_text: bool,
+    /// How many bytes are read at once.
+    unit: u64,
     /// What was read of the current word, and the address behind it.
     piece: [u8; 8],
     read: u64,
@@ -38,12 +40,17 @@ pub(super) struct Reader {
 impl Reader {
     fn bytes(caller: Caller, at: u64, len: u64) -> Reader {
         let end = at.saturating_add(len);
-        Reader { caller, at, end, is_text: false, piece: [0; 8], read: at, start: at }
+        Reader { caller, at, end, is_text: false, unit: 8, piece: [0; 8], read: at, start: at }
     }
 
     /// A string of at most so many bytes.
     pub(super) fn text(caller: Caller, at: u64, most: u64) -> Reader {
         Reader { is_text: true, ..Reader::bytes(caller, at, most) }
+    }
+
+    /// The same byte after byte.
+    fn in_bytes(self) -> Reader {
+        Reader { unit: 1, ..self }
     }
 
     /// The next byte; none at the end. A zero that ends the bytes is one of them.
@@ -65,10 +72,18 @@ impl Reader {
     /// Reads the rest of the current word, also behind the end of a string. What the string is when the task
     /// arrives here does not decide what it reads, since another task may run first.
     fn read_piece(&mut self) {
-        let size = ((self.at & !7) + 8).min(self.end) - self.at;
+        // A vector load reads the rest of a word of text at once.
+        let word = ((self.at & !7) + 8).min(self.end) - self.at;
+        let size = if self.is_text { word } else { aligned(self.at, word) }.min(self.unit);
         self.caller.reads(self.at, size);
         self.piece = stops::for_program(|| peek(self.at, size)).to_ne_bytes();
         (self.start, self.read) = (self.at, self.at + size);
+    }
+
+    /// The byte before the next one, read again.
+    fn again(&self) -> u8 {
+        self.caller.reads(self.at - 1, 1);
+        stops::for_program(|| peek(self.at - 1, 1)) as u8
     }
 
     /// Reads to the end of the string: the address of its zero, or behind the last byte that takes part.
@@ -112,15 +127,18 @@ impl Writer {
     }
 
     fn flush(&mut self) {
-        if self.at > self.start {
-            let value = u64::from_ne_bytes(self.piece);
-            self.caller.write(self.start, self.at - self.start, value);
-            self.start = self.at;
+        let mut value = u64::from_ne_bytes(self.piece);
+        while self.at > self.start {
+            let size = aligned(self.start, self.at - self.start);
+            self.caller.write(self.start, size, value);
+            value = value.checked_shr(8 * size as u32).unwrap_or(0);
+            self.start += size;
         }
     }
 }
 
-/// How two sequences of bytes compare: as the C library returns it, except for the absolute value.
+/// How two sequences of bytes compare: as the C library returns it, except for the absolute value. It reads the bytes
+/// that differ once more.
 fn compare(mut one: Reader, mut other: Reader, folds: bool) -> u64 {
     let folded = |byte: u8| match folds {
         // SAFETY: `tolower` reads the locale's table at a byte's value.
@@ -130,7 +148,8 @@ fn compare(mut one: Reader, mut other: Reader, folds: bool) -> u64 {
     loop {
         let (Some(a), Some(b)) = (one.next(), other.next()) else { return 0 };
         if folded(a) != folded(b) {
-            return u64::from((folded(a) - folded(b)).cast_unsigned());
+            let difference = folded(one.again()) - folded(other.again());
+            return u64::from(difference.cast_unsigned());
         }
     }
 }
@@ -281,7 +300,7 @@ pub(super) fn in_pieces(
             if text(first, u64::MAX) && extent(first, LONGEST as u64) < LONGEST as u64 =>
         {
             let (end, base) = if how == Number::Decimal { (0, 10) } else { (second, third) };
-            number(Reader::text(caller, first, u64::MAX), end, base, how)
+            number(Reader::text(caller, first, u64::MAX).in_bytes(), end, base, how)
         }
         F::Copy { to_end } if second >= LOWEST => {
             let len = extent(second, u64::MAX);

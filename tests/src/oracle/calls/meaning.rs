@@ -1,7 +1,6 @@
 //! What the calls mean, and every outcome of a function, by enumeration of all interleavings.
 
 use super::{Call, Family, Function, Statement};
-use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
 /// An observation that no call makes.
@@ -72,8 +71,8 @@ fn ending(value: u8) -> u64 {
     digits(value) & (u64::MAX >> 8)
 }
 
-/// Whether `snprintf` begins by writing a zero, as that of the GNU C Library did up to 2.36.
-fn prints_a_zero_first() -> bool {
+/// Whether `snprintf` is that of the GNU C Library up to 2.36.
+fn is_old_library() -> bool {
     // SAFETY: the function returns a constant string.
     let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
     let minor = version.to_str().ok().and_then(|version| version.split('.').nth(1));
@@ -83,13 +82,6 @@ fn prints_a_zero_first() -> bool {
 /// The length of the string in a word, if it ends there.
 fn end_in(word: u64) -> Option<u64> {
     word.to_le_bytes().iter().position(|&byte| byte == 0).map(|at| at as u64)
-}
-
-/// The number in two words of digits that end with a zero byte.
-fn number(words: [u64; 2]) -> u64 {
-    let bytes = words.into_iter().flat_map(u64::to_le_bytes);
-    let digits = bytes.take_while(u8::is_ascii_digit);
-    digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
 }
 
 impl Shared {
@@ -147,14 +139,23 @@ impl Shared {
                 if first { Step::More } else { Step::Returns(0) }
             }
             Call::Print(value) => {
-                let zero_at = |text: u64, byte: u64| text & !(0xff << (8 * byte));
-                // The last of the eight bytes is written separately.
-                let last = self.text[0] >> 56 << 56;
-                match steps + u8::from(!prints_a_zero_first()) {
-                    0 => self.text[0] = zero_at(self.text[0], 0),
-                    1 => self.text[0] = ending(value) | last,
+                let set = |text: &mut u64, at: usize, byte: u8| {
+                    let mut bytes = text.to_le_bytes();
+                    bytes[at] = byte;
+                    *text = u64::from_le_bytes(bytes);
+                };
+                let text = &mut self.text[0];
+                match (usize::from(steps), is_old_library()) {
+                    // It writes a zero, and copies the seven digits byte after byte.
+                    (0, true) => set(text, 0, 0),
+                    (step @ 1..8, true) => set(text, step - 1, b'0' + value),
+                    // It copies four digits, two, and one.
+                    (step @ 0..3, false) => {
+                        let digits = [0..4, 4..6, 6..7][step].clone();
+                        digits.for_each(|at| set(text, at, b'0' + value));
+                    }
                     _ => {
-                        self.text[0] = zero_at(self.text[0], 7);
+                        set(text, 7, 0);
                         return Step::Returns(7);
                     }
                 }
@@ -173,33 +174,21 @@ impl Shared {
                 None => Step::More,
             },
             Call::Length => Step::Returns(8 + end_in(self.text[1]).unwrap_or(8)),
-            Call::Parse if first && end_in(self.text[0]).is_none() => {
-                *read = self.text[0];
-                Step::More
-            }
-            Call::Parse if first => Step::Returns(number([self.text[0], 0])),
-            Call::Parse => Step::Returns(number([*read, self.text[1]])),
+            // Byte after byte.
+            Call::Parse => match self.text_byte(steps.into()) {
+                digit if digit.is_ascii_digit() => {
+                    *read = *read * 10 + u64::from(digit - b'0');
+                    Step::More
+                }
+                _ => Step::Returns(*read),
+            },
             Call::CopyOut if first => {
                 *read = self.text[0];
                 Step::More
             }
             Call::CopyOut => Step::Returns(combine(*read, self.text[1])),
-            Call::Compare(_) if first => {
-                *read = self.text[0];
-                Step::More
-            }
-            Call::Compare(value) => {
-                let order = |word: u64| word.swap_bytes().cmp(&digits(value));
-                Step::Returns(order(*read).then(order(self.text[1])) as i8 as u8 as u64)
-            }
-            Call::CompareStart(value) => {
-                let (word, size) = if first { (self.text[0], 8) } else { (self.text[1], 4) };
-                let order = word.to_le_bytes()[..size].cmp(&digits(value).to_le_bytes()[..size]);
-                match order {
-                    Ordering::Equal if first => Step::More,
-                    order => Step::Returns(order as i8 as u8 as u64),
-                }
-            }
+            Call::Compare(value) => self.compare_step(value, 16, steps, read),
+            Call::CompareStart(value) => self.compare_step(value, 12, steps, read),
             Call::LastDigit(_) if first && end_in(self.text[0]).is_none() => {
                 *read = self.text[0];
                 Step::More
@@ -219,6 +208,29 @@ impl Shared {
             Call::NextToken => self.token_step(steps, read),
             other => Step::Returns(self.at_once(other)),
         }
+    }
+
+    /// A byte of the text, or of the zeros behind it.
+    fn text_byte(&self, at: usize) -> u8 {
+        self.text.get(at / 8).map_or(0, |word| word.to_le_bytes()[at % 8])
+    }
+
+    /// A step of a comparison of `len` bytes of the text with digits: it reads word after word, and then the byte that
+    /// differed once more. `read` has that byte's number, from 1.
+    fn compare_step(&self, value: u8, len: usize, steps: u8, read: &mut u64) -> Step {
+        let digit = b'0' + value;
+        if let Some(differed) = read.checked_sub(1) {
+            let order = self.text_byte(differed as usize).cmp(&digit);
+            return Step::Returns(order as i8 as u8 as u64);
+        }
+        let start = 8 * usize::from(steps);
+        let end = (start + 8).min(len);
+        match (start..end).find(|&at| self.text_byte(at) != digit) {
+            Some(at) => *read = at as u64 + 1,
+            None if end == len => return Step::Returns(0),
+            None => {}
+        }
+        Step::More
     }
 
     /// A step of `strtok`, as POSIX describes it and the C library makes it. `read` has where the token begins and
@@ -414,7 +426,7 @@ impl State {
             return Some(state);
         }
         // The mutex is released in a separate step.
-        const RELEASES: u8 = 9;
+        const RELEASES: u8 = u8::MAX;
         if thread.steps == RELEASES {
             state.shared.holder = None;
             (thread.steps, thread.read) = (0, 0);
