@@ -10,7 +10,7 @@ use replay_core::{FollowedChild, Target, WorkingFiles};
 use std::ffi::OsString;
 use traces::wire::FilePolicy;
 
-/// The runtime as the build script compressed it, preceded by its uncompressed size.
+/// The runtime as the build script compressed it.
 static COMPRESSED: &[u8] = include_bytes!(env!("HEDDLE_RUNTIME"));
 
 /// The library that runs inside targets, built along with this program; its hash is empty in a build without it.
@@ -19,7 +19,7 @@ pub(super) fn embedded() -> Library {
 }
 
 fn decompressed() -> Vec<u8> {
-    lz4_flex::decompress_size_prepended(COMPRESSED)
+    miniz_oxide::inflate::decompress_to_vec_zlib(COMPRESSED)
         .expect("the build script compressed it in the same way")
 }
 
