@@ -6,7 +6,7 @@ use crate::entry::start_point;
 use crate::executions::manager;
 use crate::fiber::switch;
 use crate::instrument::binary::open_files;
-use crate::kernel::{changed_files, direct_transfers, exit, random};
+use crate::kernel::{captured_output, changed_files, direct_transfers, exit, random};
 use crate::memory::thread_block;
 use crate::primitives::{cancel, spare_threads, thread};
 use crate::state::stacks;
@@ -47,6 +47,9 @@ extern "C" fn initialise(_: c_int, _: *mut *mut c_char, environment: *mut *mut c
         {
             channel::fail(&message);
         }
+    }
+    if channel::attached() {
+        captured_output::note_given();
     }
 }
 
@@ -184,6 +187,7 @@ extern "C-unwind" fn heddle_begin() {
 
 /// Makes the calling thread main's fiber. The program's constructors ran before, as in any process.
 pub(crate) fn take_control() {
+    captured_output::prepare();
     start::note_descriptors();
     open_files::prepare();
     random::prepare();

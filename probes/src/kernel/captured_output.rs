@@ -3,6 +3,45 @@
 //! device do less than they would (`grep` stops at the first match).
 
 use crate::state::world::world;
+use crate::sys::raw;
+use std::cell::Cell;
+
+/// What the standard streams referred to when the process began; none if the descriptor was closed.
+struct Given([Cell<Option<Identity>>; 3]);
+
+/// Device and inode of a file, and the device that it is.
+type Identity = (u64, u64, u64);
+
+// SAFETY: the fields are `Cell`s, which hand out no references, and the controlled process has one kernel
+// thread.
+unsafe impl Sync for Given {}
+
+static GIVEN: Given = Given([const { Cell::new(None) }; 3]);
+
+/// The process begins: no code of the program has run.
+pub(crate) fn note_given() {
+    for (descriptor, given) in GIVEN.0.iter().enumerate() {
+        given.set(identity(descriptor as u64));
+    }
+}
+
+/// Executions begin: marks the standard streams that the program's constructors have redirected or closed.
+pub(crate) fn prepare() {
+    for (descriptor, given) in GIVEN.0.iter().enumerate() {
+        if identity(descriptor as u64) != given.get() {
+            set(descriptor as u64, false);
+        }
+    }
+}
+
+fn identity(descriptor: u64) -> Option<Identity> {
+    // SAFETY: `stat` is plain data, and the kernel writes it.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        let answer = raw::call!(libc::SYS_fstat, descriptor, &raw mut stat);
+        (answer == 0).then_some((stat.st_dev, stat.st_ino, stat.st_rdev))
+    }
+}
 
 /// The number of descriptors that are tracked, one bit each.
 const TRACKED: u64 = u64::BITS as u64;

@@ -1,5 +1,6 @@
 //! The beginning of executions, and the descriptors that were open before.
 
+use crate::state::world::world;
 use crate::sys::raw;
 use std::cell::Cell;
 
@@ -41,10 +42,11 @@ pub(crate) fn early_thread() -> &'static str {
     }
 }
 
-/// Executions begin here: records the open descriptors.
+/// Executions begin here: records the open descriptors, except for the standard streams that the controller gave.
 pub(crate) fn note_descriptors() {
-    const STANDARD: usize = 3;
-    for descriptor in STANDARD..DESCRIPTORS {
+    let world = world();
+    let is_given = |one: usize| world.is_captured(one as u64) || one == 0 && world.input.get();
+    for descriptor in (0..DESCRIPTORS).filter(|&one| !is_given(one)) {
         // SAFETY: `F_GETFD` takes no pointer.
         let answer = unsafe { raw::call!(libc::SYS_fcntl, descriptor, libc::F_GETFD) };
         if answer >= 0 {
