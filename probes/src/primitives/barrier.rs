@@ -1,10 +1,11 @@
 //! Barriers. Arriving is one operation, passing another. As in glibc, the last task to arrive
 //! passes at once and gets `PTHREAD_BARRIER_SERIAL_THREAD`.
 
+use crate::memory::shared_views::canonical;
 use crate::primitives::misuse;
 use crate::schedule::scheduler::{initialise, point};
 use crate::state::clock;
-use crate::state::locks::barrier::{DESTROYED, SHARED, at, waiting};
+use crate::state::locks::barrier::{DESTROYED, SHARED, at, waiting_by};
 use crate::state::task::Gate;
 use crate::state::world::{on_fiber, world};
 use crate::steps::record;
@@ -32,6 +33,17 @@ fn is_fit(barrier: u64, site: u64) -> bool {
     false
 }
 
+/// What the tasks that wait at a barrier are found by: for one that processes share, the same in all mappings of
+/// its memory.
+fn key(barrier: u64) -> u64 {
+    if at(barrier).shared.get() == SHARED { canonical(barrier) } else { barrier }
+}
+
+/// The tasks that are blocked in this round of the barrier.
+fn waiting(barrier: u64) -> impl Iterator<Item = u16> {
+    waiting_by(key(barrier))
+}
+
 fn wait(barrier: u64, site: u64) -> c_int {
     point(Operation::BarrierWait, barrier, site, Gate::Open);
     if !is_fit(barrier, site) {
@@ -49,7 +61,7 @@ fn wait(barrier: u64, site: u64) -> c_int {
         return SERIAL_THREAD;
     }
     let task = world().task();
-    task.waits_on.set(barrier);
+    task.waits_on.set(key(barrier));
     task.woken.set(false);
     point(Operation::BarrierPass, barrier, site, Gate::Woken);
     task.waits_on.set(0);

@@ -4,6 +4,7 @@
 //! and the mutex. Which waiter a signal wakes is a data choice. Of the variable's own bytes only
 //! the flags are used.
 
+use crate::memory::shared_views::canonical;
 use crate::primitives::waiters::wake;
 use crate::primitives::{cancel, misuse, mutex};
 use crate::schedule::scheduler::{initialise, point, wakes_spuriously};
@@ -46,7 +47,7 @@ pub(crate) fn wait(condition: u64, mutex: u64, timeout: Option<(c_int, u64)>, si
     };
     let world = world();
     let task = world.task();
-    task.waits_on.set(condition);
+    task.waits_on.set(key(condition));
     task.woken.set(false);
     task.wait_order.set(world.waits.replace(world.waits.get() + 1));
     let answer = match timeout {
@@ -95,7 +96,9 @@ fn check(condition: u64, mutex: u64, site: u64) {
     check_fit(condition, site);
     mutex::check_for_wait(mutex, site);
     let other = waiting(condition).find(|task| match task.gate() {
-        Gate::WokenMutexFree(theirs) | Gate::TimedMutexFree(theirs) => theirs != mutex,
+        Gate::WokenMutexFree(theirs) | Gate::TimedMutexFree(theirs) => {
+            canonical(theirs) != canonical(mutex)
+        }
         _ => false,
     });
     if let Some(other) = other {
@@ -118,6 +121,13 @@ fn flags<'a>(condition: u64) -> &'a Cell<u32> {
     unsafe { &*((condition + WREFS) as *const Cell<u32>) }
 }
 
+/// What the tasks that wait on the condition variable are found by: for one that processes share, the same in all
+/// mappings of its memory.
+fn key(condition: u64) -> u64 {
+    const SHARED: u32 = 1;
+    if flags(condition).get() & SHARED != 0 { canonical(condition) } else { condition }
+}
+
 fn check_fit(condition: u64, site: u64) {
     if flags(condition).get() & DESTROYED != 0 {
         let rule = "a condition variable is used after it was destroyed";
@@ -130,10 +140,9 @@ fn check_fit(condition: u64, site: u64) {
 /// The tasks that wait on the condition variable and were not woken.
 fn waiting(condition: u64) -> impl Iterator<Item = &'static crate::state::task::Task> {
     let world = world();
+    let key = key(condition);
     world.alive().map(|number| &world.tasks[usize::from(number)]).filter(move |task| {
-        task.waits_on.get() == condition
-            && !task.woken.get()
-            && task.operation.get().is_condition_wake()
+        task.waits_on.get() == key && !task.woken.get() && task.operation.get().is_condition_wake()
     })
 }
 
@@ -141,7 +150,7 @@ pub(crate) fn signal(condition: u64, most: u32, site: u64) {
     let operation = if most == 1 { Operation::Signal } else { Operation::Broadcast };
     point(operation, condition, site, Gate::Open);
     check_fit(condition, site);
-    let woken = wake(condition, most, |_| true);
+    let woken = wake(key(condition), most, |_| true);
     if woken > 0 {
         // From here on the woken tasks wait for the mutex, and may be part of a cycle.
         world().suspect.set(World::ALL);

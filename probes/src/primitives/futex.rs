@@ -2,7 +2,7 @@
 
 use crate::primitives::attributes::{number_meant, shown_tid};
 use crate::primitives::cancel;
-use crate::primitives::waiters::{Waiter, waits_on, wake};
+use crate::primitives::waiters::{Waiter, key, waits_on, wake};
 use crate::schedule::access_points;
 use crate::schedule::scheduler::{point, wakes_spuriously};
 use crate::state::cancellation::{AT_POINT, is_at_point, is_due, set};
@@ -17,6 +17,7 @@ use traces::Operation;
 /// A futex system call, with the kernel's arguments and result.
 pub(crate) fn serve(args: [u64; 6], site: u64) -> i64 {
     let [address, operation, value, timeout, second, last] = args;
+    let (address, second) = (Futex::of(address, operation), Futex::of(second, operation));
     let realtime = operation as i32 & libc::FUTEX_CLOCK_REALTIME != 0;
     let command = operation as i32 & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
     let all = u64::from(u32::MAX);
@@ -38,10 +39,10 @@ pub(crate) fn serve(args: [u64; 6], site: u64) -> i64 {
             lock_pi(address, absolute(timeout, realtime), site)
         }
         libc::FUTEX_TRYLOCK_PI => {
-            point(Operation::FutexWait, address, site, Gate::Open);
-            access_points::stored(address, WORD, site);
-            match word(address) & libc::FUTEX_TID_MASK {
-                _ if take_pi(address) => 0,
+            point(Operation::FutexWait, address.at, site, Gate::Open);
+            access_points::stored(address.at, WORD, site);
+            match word(address.at) & libc::FUTEX_TID_MASK {
+                _ if take_pi(address.at) => 0,
                 owner if owner == me() => -i64::from(libc::EDEADLK),
                 _ => -i64::from(libc::EAGAIN),
             }
@@ -52,6 +53,20 @@ pub(crate) fn serve(args: [u64; 6], site: u64) -> i64 {
         }
         libc::FUTEX_CMP_REQUEUE_PI => requeue_pi(address, value, timeout, second, last, site),
         _ => -i64::from(libc::ENOSYS),
+    }
+}
+
+/// A futex word: its address, and what the tasks that wait on it are found by.
+#[derive(Clone, Copy)]
+struct Futex {
+    at: u64,
+    key: u64,
+}
+
+impl Futex {
+    /// The word that a call with these flags refers to.
+    fn of(address: u64, flags: u64) -> Futex {
+        Futex { at: address, key: key(address, flags) }
     }
 }
 
@@ -103,6 +118,9 @@ fn word(address: u64) -> u32 {
     unsafe { std::ptr::read_volatile(address as *const u32) }
 }
 
+/// The flags of a call that is not for words of this process only.
+const SHARED: u64 = 0;
+
 /// The size of a futex.
 const WORD: u64 = 4;
 
@@ -112,7 +130,7 @@ fn set_word(address: u64, value: u32) {
 }
 
 fn wait(
-    address: u64,
+    futex: Futex,
     expected: u64,
     bits: u64,
     deadline: Deadline,
@@ -123,8 +141,8 @@ fn wait(
         return -i64::from(libc::EINVAL);
     }
     // The end of the wait belongs to the same call of the program.
-    PROGRAM_CALL.keep_during(|| point(Operation::FutexWait, address, site, Gate::Open));
-    if word(address) != expected as u32 {
+    PROGRAM_CALL.keep_during(|| point(Operation::FutexWait, futex.at, site, Gate::Open));
+    if word(futex.at) != expected as u32 {
         record::value(libc::EAGAIN as u64);
         return -i64::from(libc::EAGAIN);
     }
@@ -132,13 +150,13 @@ fn wait(
     // Of the waits in a function that is a cancellation point, only the one on a word of its stack can be
     // cancelled: the others are those for the C library's locks.
     let is_inner = is_at_point(task);
-    let is_cancellable = is_inner && is_on_stack(task, address);
+    let is_cancellable = is_inner && is_on_stack(task, futex.at);
     if is_cancellable {
         cancel::act_if_due();
     }
     set(task, AT_POINT, is_cancellable);
     task.interrupts.set(Interrupted::UnlessRestarted);
-    let woken = sleep(address, bits as u32, deadline, may_be_spurious, site);
+    let woken = sleep(futex, bits as u32, deadline, may_be_spurious, site);
     task.interrupts.set(Interrupted::Never);
     set(task, AT_POINT, is_inner);
     if is_cancellable {
@@ -163,7 +181,7 @@ pub(crate) fn wait_until(address: u64, expected: u32, deadline: (i32, u64), site
     PROGRAM_CALL.keep_during(|| point(Operation::FutexWait, address, site, Gate::Open));
     let in_time = word(address) != expected
         || is_due()
-        || sleep(address, u32::MAX, Some(deadline), false, site);
+        || sleep(Futex::of(address, SHARED), u32::MAX, Some(deadline), false, site);
     set(task, AT_POINT, was);
     if !in_time {
         record::value(libc::ETIMEDOUT as u64);
@@ -173,7 +191,7 @@ pub(crate) fn wait_until(address: u64, expected: u32, deadline: (i32, u64), site
 
 /// Wakes all tasks that wait on the word, in the running task's step.
 pub(crate) fn wake_all(address: u64) {
-    wake(address, u32::MAX, |_| true);
+    wake(key(address, SHARED), u32::MAX, |_| true);
 }
 
 /// Whether an address is on a task's stack.
@@ -184,13 +202,13 @@ fn is_on_stack(task: &Task, address: u64) -> bool {
 
 /// Waits until the task is woken (true), or its deadline passes (false). A wait in which a lock is
 /// handed over has no spurious wakeups.
-fn sleep(address: u64, bits: u32, deadline: Deadline, may_be_spurious: bool, site: u64) -> bool {
-    sleep_on(address, address, bits, deadline, may_be_spurious, site)
+fn sleep(futex: Futex, bits: u32, deadline: Deadline, may_be_spurious: bool, site: u64) -> bool {
+    sleep_on(futex, futex.key, bits, deadline, may_be_spurious, site)
 }
 
 /// Sleeps on a word, where `waits_on` is the word, or the array of a wait on several words.
 fn sleep_on(
-    address: u64,
+    futex: Futex,
     waits_on: u64,
     bits: u32,
     deadline: Deadline,
@@ -208,7 +226,7 @@ fn sleep_on(
     if let Some((_, when)) = deadline.filter(|_| !is_spurious) {
         clock::limit_monotonic(when);
     }
-    point(Operation::FutexWoken, address, site, gate);
+    point(Operation::FutexWoken, futex.at, site, gate);
     task.waits_on.set(0);
     if task.woken.get() || (is_spurious && !task.interrupted.get()) {
         return true;
@@ -238,38 +256,38 @@ fn take_pi(address: u64) -> bool {
 }
 
 /// Locks a priority-inheritance futex (futex(2)). All tasks have the same priority here.
-fn lock_pi(address: u64, deadline: Deadline, site: u64) -> i64 {
-    point(Operation::FutexWait, address, site, Gate::Open);
-    if take_pi(address) {
+fn lock_pi(futex: Futex, deadline: Deadline, site: u64) -> i64 {
+    point(Operation::FutexWait, futex.at, site, Gate::Open);
+    if take_pi(futex.at) {
         return 0;
     }
-    let owner = word(address) & libc::FUTEX_TID_MASK;
+    let owner = word(futex.at) & libc::FUTEX_TID_MASK;
     if owner == me() {
         return -i64::from(libc::EDEADLK);
     }
     if number_meant(u64::from(owner)).is_none() {
         return -i64::from(libc::ESRCH);
     }
-    set_word(address, word(address) | libc::FUTEX_WAITERS);
-    if sleep(address, u32::MAX, deadline, false, site) { 0 } else { -i64::from(libc::ETIMEDOUT) }
+    set_word(futex.at, word(futex.at) | libc::FUTEX_WAITERS);
+    if sleep(futex, u32::MAX, deadline, false, site) { 0 } else { -i64::from(libc::ETIMEDOUT) }
 }
 
 /// Unlocks a priority-inheritance futex: passes it to a waiter, if there is one.
-fn unlock_pi(address: u64, site: u64) -> i64 {
-    point(Operation::FutexWake, address, site, Gate::Open);
-    if word(address) & libc::FUTEX_TID_MASK != me() {
+fn unlock_pi(futex: Futex, site: u64) -> i64 {
+    point(Operation::FutexWake, futex.at, site, Gate::Open);
+    if word(futex.at) & libc::FUTEX_TID_MASK != me() {
         return -i64::from(libc::EPERM);
     }
     let world = world();
     let waits = |number: &u16| {
         let task = &world.tasks[usize::from(*number)];
-        task.waits_on.get() == address && !task.woken.get()
+        task.waits_on.get() == futex.key && !task.woken.get()
     };
     let waiting = world.alive().filter(waits).count();
-    let woken = wake(address, 1, |_| true);
+    let woken = wake(futex.key, 1, |_| true);
     let next = world.alive().find(|&number| {
         let task = &world.tasks[usize::from(number)];
-        task.waits_on.get() == address && task.woken.get() && task.wait_order.get() != u64::MAX
+        task.waits_on.get() == futex.key && task.woken.get() && task.wait_order.get() != u64::MAX
     });
     let value = match next {
         Some(next) if woken > 0 => {
@@ -279,33 +297,33 @@ fn unlock_pi(address: u64, site: u64) -> i64 {
         }
         _ => 0,
     };
-    set_word(address, value);
+    set_word(futex.at, value);
     record::value(u64::from(woken));
     0
 }
 
-fn wake_some(address: u64, most: u64, bits: u64, site: u64) -> i64 {
+fn wake_some(futex: Futex, most: u64, bits: u64, site: u64) -> i64 {
     // The end of a `once`: its flag is set, so tasks that come later do not wait.
-    if world().task().once.get() == address && longest_waiting(address).is_none() {
+    if world().task().once.get() == futex.at && longest_waiting(futex.key).is_none() {
         return 0;
     }
     if bits as u32 == 0 {
         return -i64::from(libc::EINVAL);
     }
-    point(Operation::FutexWake, address, site, Gate::Open);
+    point(Operation::FutexWake, futex.at, site, Gate::Open);
     // The kernel wakes one task before it compares the count.
     let most = (most as i32).max(1) as u32;
-    let woken = wake(address, most, |task| task.wait_bits.get() & bits as u32 != 0);
+    let woken = wake(futex.key, most, |task| task.wait_bits.get() & bits as u32 != 0);
     record::value(u64::from(woken));
     i64::from(woken)
 }
 
 /// The task that has waited longest on a word and was not woken.
-fn longest_waiting(address: u64) -> Option<u16> {
+fn longest_waiting(key: u64) -> Option<u16> {
     let world = world();
     let waits = |&number: &u16| {
         let task = &world.tasks[usize::from(number)];
-        waits_on(task, address) && !task.woken.get()
+        waits_on(task, key) && !task.woken.get()
     };
     let order = |&number: &u16| world.tasks[usize::from(number)].wait_order.get();
     world.alive().filter(waits).min_by_key(order)
@@ -320,30 +338,30 @@ fn point_on_two(operation: Operation, address: u64, second: u64, site: u64) {
 }
 
 /// Moves a waiting task to another word.
-fn move_to(task: &Task, second: u64) {
-    task.waits_on.set(second);
+fn move_to(task: &Task, second: Futex) {
+    task.waits_on.set(second.key);
     if task.operation.get() == Operation::FutexWoken {
-        task.object.set(second);
+        task.object.set(second.at);
     }
 }
 
 fn requeue(
-    address: u64,
+    futex: Futex,
     to_wake: u64,
     to_move: u64,
-    second: u64,
+    second: Futex,
     expected: Option<u64>,
     site: u64,
 ) -> i64 {
-    point_on_two(Operation::FutexRequeue, address, second, site);
-    if expected.is_some_and(|expected| word(address) != expected as u32) {
+    point_on_two(Operation::FutexRequeue, futex.at, second.at, site);
+    if expected.is_some_and(|expected| word(futex.at) != expected as u32) {
         return -i64::from(libc::EAGAIN);
     }
-    let woken = wake(address, to_wake as u32, |_| true);
+    let woken = wake(futex.key, to_wake as u32, |_| true);
     let world = world();
     let mut moved = 0;
     while moved < to_move as u32 {
-        let Some(number) = longest_waiting(address) else { break };
+        let Some(number) = longest_waiting(futex.key) else { break };
         move_to(&world.tasks[usize::from(number)], second);
         moved += 1;
     }
@@ -354,37 +372,43 @@ fn requeue(
 /// `FUTEX_CMP_REQUEUE_PI`: the longest waiter acquires the second futex if that has no owner, and
 /// up to `to_move` others are moved to it.
 fn requeue_pi(
-    address: u64,
+    futex: Futex,
     to_wake: u64,
     to_move: u64,
-    second: u64,
+    second: Futex,
     expected: u64,
     site: u64,
 ) -> i64 {
-    point_on_two(Operation::FutexRequeue, address, second, site);
-    if to_wake as u32 != 1 || address == second {
+    point_on_two(Operation::FutexRequeue, futex.at, second.at, site);
+    if to_wake as u32 != 1 || futex.key == second.key {
         return -i64::from(libc::EINVAL);
     }
-    if word(address) != expected as u32 {
+    if word(futex.at) != expected as u32 {
         return -i64::from(libc::EAGAIN);
     }
     let world = world();
     let mut served = 0;
     while served <= to_move as u32 {
-        let Some(number) = longest_waiting(address) else { break };
+        let Some(number) = longest_waiting(futex.key) else { break };
         let task = &world.tasks[usize::from(number)];
-        if word(second) & libc::FUTEX_TID_MASK == 0 {
-            set_word(second, word(second) | shown_tid(number) as u32);
+        if word(second.at) & libc::FUTEX_TID_MASK == 0 {
+            set_word(second.at, word(second.at) | shown_tid(number) as u32);
             task.woken.set(true);
             clock::enable(number);
         } else {
-            set_word(second, word(second) | libc::FUTEX_WAITERS);
+            set_word(second.at, word(second.at) | libc::FUTEX_WAITERS);
             move_to(task, second);
         }
         served += 1;
     }
     record::value(u64::from(served));
     i64::from(served)
+}
+
+impl Waiter {
+    fn futex(&self) -> Futex {
+        Futex { at: self.address, key: self.key() }
+    }
 }
 
 /// The most words of one wait (`FUTEX_WAITV_MAX`).
@@ -409,7 +433,7 @@ pub(crate) fn wait_vector(args: [u64; 6], site: u64) -> i64 {
     }
     let deadline = absolute(timeout, clock == libc::CLOCK_REALTIME);
     if let [one] = all {
-        return wait(one.address, one.value, u64::from(u32::MAX), deadline, true, site);
+        return wait(one.futex(), one.value, u64::from(u32::MAX), deadline, true, site);
     }
     let task = world().task();
     task.second.set(all[1].address);
@@ -432,11 +456,11 @@ fn wait_for_any(all: &[Waiter], deadline: Deadline, site: u64) -> i64 {
     task.interrupts.set(Interrupted::UnlessRestarted);
     task.woken_by.set(0);
     // No spurious wakeups: the call could not return the index of a woken word.
-    let woken = sleep_on(all[0].address, all.as_ptr() as u64, u32::MAX, deadline, false, site);
+    let woken = sleep_on(all[0].futex(), all.as_ptr() as u64, u32::MAX, deadline, false, site);
     task.interrupts.set(Interrupted::Never);
     match (woken, task.interrupted.replace(false)) {
         (true, _) => {
-            let by = all.iter().position(|one| one.address == task.woken_by.get());
+            let by = all.iter().position(|one| one.key() == task.woken_by.get());
             by.unwrap_or(0) as i64
         }
         (false, true) => -i64::from(libc::EINTR),
@@ -446,9 +470,9 @@ fn wait_for_any(all: &[Waiter], deadline: Deadline, site: u64) -> i64 {
 
 /// `FUTEX_WAKE_OP`: modifies the second word, wakes waiters of the first, and those of the second
 /// if a comparison with its old value is true (futex(2)).
-fn wake_op(address: u64, most: u64, most2: u64, second: u64, code: u64, site: u64) -> i64 {
-    point_on_two(Operation::FutexWake, address, second, site);
-    access_points::stored(second, WORD, site);
+fn wake_op(futex: Futex, most: u64, most2: u64, second: Futex, code: u64, site: u64) -> i64 {
+    point_on_two(Operation::FutexWake, futex.at, second.at, site);
+    access_points::stored(second.at, WORD, site);
     let code = code as u32;
     let (op, cmp) = (code >> 28 & 7, code >> 24 & 15);
     let sign = |field: u32| (field << 20) as i32 >> 20;
@@ -456,7 +480,7 @@ fn wake_op(address: u64, most: u64, most2: u64, second: u64, code: u64, site: u6
     if code >> 31 != 0 {
         operand = 1 << (operand & 31);
     }
-    let old = word(second) as i32;
+    let old = word(second.at) as i32;
     let new = match op {
         0 => operand,
         1 => old.wrapping_add(operand),
@@ -465,8 +489,8 @@ fn wake_op(address: u64, most: u64, most2: u64, second: u64, code: u64, site: u6
         4 => old ^ operand,
         _ => return -i64::from(libc::ENOSYS),
     };
-    set_word(second, new as u32);
-    let mut woken = wake(address, most as u32, |_| true);
+    set_word(second.at, new as u32);
+    let mut woken = wake(futex.key, most as u32, |_| true);
     let holds = match cmp {
         0 => old == compared,
         1 => old != compared,
@@ -477,7 +501,7 @@ fn wake_op(address: u64, most: u64, most2: u64, second: u64, code: u64, site: u6
         _ => return -i64::from(libc::ENOSYS),
     };
     if holds {
-        woken += wake(second, most2 as u32, |_| true);
+        woken += wake(second.key, most2 as u32, |_| true);
     }
     record::value(u64::from(woken));
     i64::from(woken)

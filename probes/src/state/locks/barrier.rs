@@ -26,14 +26,14 @@ pub(crate) fn at<'a>(barrier: u64) -> &'a Barrier {
     unsafe { &*(barrier as *const Barrier) }
 }
 
-/// The tasks that are blocked in this round of the barrier. A task that handles a signal meanwhile
+/// The tasks that are blocked in this round of the barrier with this key. A task that handles a signal meanwhile
 /// is still one of them (POSIX: it resumes waiting when the handler returns), whatever operation it
 /// is at.
-pub(crate) fn waiting(barrier: u64) -> impl Iterator<Item = u16> {
+pub(crate) fn waiting_by(key: u64) -> impl Iterator<Item = u16> {
     let world = world();
     world.alive().filter(move |&number| {
         let task = &world.tasks[usize::from(number)];
-        task.waits_on.get() == barrier && !task.woken.get()
+        task.waits_on.get() == key && !task.woken.get()
     })
 }
 
