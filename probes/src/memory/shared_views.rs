@@ -143,6 +143,18 @@ impl Table {
         true
     }
 
+    /// Memory without a file that has another address from now on.
+    fn map_twice(&self, first: u64, second: u64, len: u64) -> bool {
+        // No file has this device, and the number was not used for another object.
+        let identity = (u64::MAX - 1, self.objects_len.get() as u64);
+        let start = first & !(PAGE - 1);
+        let (first, second) = ((start, page_end(start, len)), (second, page_end(second, len)));
+        PRIVATE.unmap(second.0, second.1)
+            && self.unmap(second.0, second.1)
+            && self.map(first, identity, 0)
+            && self.map(second, identity, 0)
+    }
+
     /// Removes a range; the parts of mappings outside it remain.
     fn unmap(&self, start: u64, end: u64) -> bool {
         let mut there = true;
@@ -254,8 +266,10 @@ pub(crate) fn begin() -> bool {
     TABLE.begin()
 }
 
+const PAGE: u64 = 4096;
+
 fn page_end(start: u64, len: u64) -> u64 {
-    start.saturating_add(len).next_multiple_of(4096)
+    start.saturating_add(len).next_multiple_of(PAGE)
 }
 
 /// The effect of a system call on the mappings.
@@ -295,6 +309,9 @@ pub(crate) fn note(number: i64, args: [u64; 6], answer: u64) -> Change {
             there
         }
         libc::SYS_munmap if are_any() => TABLE.unmap(args[0], old) && PRIVATE.unmap(args[0], old),
+        libc::SYS_mremap if args[1] == 0 && TABLE.at(args[0]).is_none() => {
+            TABLE.map_twice(args[0], answer, args[2])
+        }
         libc::SYS_mremap if are_any() => TABLE.remap(args, answer) && PRIVATE.remap(args, answer),
         libc::SYS_shmat => {
             let size = segment_size(args[0]);
