@@ -310,6 +310,7 @@ fn answer_of(number: i64, args: [u64; 6], site: u64) -> i64 {
             pass(number, args)
         }
         libc::SYS_getdents64 if thread_list::is_one(args[0]) => thread_list::list(args),
+        _ if let Some(answer) = thread_list::link(number, args) => answer,
         libc::SYS_signalfd | libc::SYS_signalfd4 => signal_descriptor::create(number, args, site),
         libc::SYS_read if signal_descriptor::is_one(args[0]) => signal_read::read(args, site),
         libc::SYS_readv | libc::SYS_preadv2 if signal_descriptor::is_one(args[0]) => {

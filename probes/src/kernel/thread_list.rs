@@ -73,6 +73,27 @@ pub(crate) fn with_own_path(
     (args, Some(task))
 }
 
+/// The answer to a call that reads the link to the running task's directory, if it is one and the kernel would name
+/// another thread.
+pub(crate) fn link(number: i64, args: [u64; 6]) -> Option<i64> {
+    const LINK: &[u8; 18] = b"/proc/thread-self\0";
+    let (path, to, len) = match number {
+        libc::SYS_readlink => (args[0], args[1], args[2]),
+        libc::SYS_readlinkat => (args[1], args[2], args[3]),
+        _ => return None,
+    };
+    let mut start = [0; LINK.len()];
+    let task = world().current.get();
+    if task == 0 || !raw::read(path, &mut start) || start != *LINK || (len as i32) <= 0 {
+        return None;
+    }
+    let target = format!("{}/task/{}", own_process(), shown_tid(task));
+    let len = target.len().min(len as usize);
+    // SAFETY: the caller passes a buffer of this size.
+    unsafe { std::ptr::copy_nonoverlapping(target.as_ptr(), to as *mut u8, len) };
+    Some(len as i64)
+}
+
 /// The number that a path begins with, and its length.
 fn number_in(path: &[u8]) -> Option<(i32, usize)> {
     let len = path.iter().take_while(|byte| byte.is_ascii_digit()).count();
