@@ -113,12 +113,25 @@ pub(crate) fn set_attributes(task: &Task, attributes: u64) -> i64 {
 /// `setpriority` for a task: the value can only be read back.
 pub(crate) fn set_nice(task: &Task, value: i32) -> i64 {
     let value = value.clamp(-20, 19) as i8;
-    if value < nice(task) {
-        // Without privileges, as programs under test should be.
+    if value < nice(task) && !may_have_nice(value) {
         return -i64::from(libc::EACCES);
     }
     task.nice.set(Some(value));
     0
+}
+
+/// Whether the kernel lets the process have a nice value below its present one: that depends on its privileges and
+/// on `RLIMIT_NICE`.
+fn may_have_nice(value: i8) -> bool {
+    // The system call returns 20 minus the value. The present one can always be set again.
+    //
+    // SAFETY: the calls pass no pointers.
+    unsafe {
+        let present = 20 - raw::call!(libc::SYS_getpriority, libc::PRIO_PROCESS, 0);
+        let answer = raw::call!(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, i64::from(value));
+        raw::call!(libc::SYS_setpriority, libc::PRIO_PROCESS, 0, present);
+        answer == 0
+    }
 }
 
 /// The nice value of a task.
