@@ -6,7 +6,7 @@ use crate::executions::own_memory;
 use crate::executions::start_point;
 use crate::instrument::{binary, freed_memory, monitoring, reuse};
 use crate::kernel::polling;
-use crate::kernel::{alerts, clients, outside, pass, signal_delivery, timer};
+use crate::kernel::{alerts, clients, lost_panics, outside, pass, signal_delivery, timer};
 use crate::schedule::interrupt::{self, Due};
 use crate::state::end::End;
 use crate::state::task::Gate;
@@ -17,12 +17,14 @@ use traces::Operation;
 struct Runtime;
 
 impl Upcalls for Runtime {
-    fn execution_ends(&self, end: &End) {
+    fn execution_ends(&self, end: End) -> End {
         access::end();
         dispatch::allow();
+        let end = lost_panics::instead_of(end);
         if crate::sys::stops::is_there() {
-            session::ended(end);
+            session::ended(&end);
         }
+        end
     }
 
     fn second_task(&self) {

@@ -6,8 +6,8 @@ use std::arch::global_asm;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
-type Visit = extern "C-unwind" fn(*mut c_void, *mut c_void) -> c_int;
-const CONTINUE: c_int = 0;
+pub(super) type Visit = extern "C-unwind" fn(*mut c_void, *mut c_void) -> c_int;
+pub(super) const CONTINUE: c_int = 0;
 const NORMAL_STOP: c_int = 4;
 
 /// While the runtime walks the running task's stack, where the stack pointer is stored with which that can be
@@ -27,7 +27,7 @@ pub(crate) fn is_running() -> bool {
 ///
 /// # Safety
 /// `data` is what `visit` expects.
-unsafe fn walk_frames(visit: Visit, data: *mut c_void) {
+pub(super) unsafe fn walk_frames(visit: Visit, data: *mut c_void) {
     extern "C-unwind" fn unwind(visit: Visit, data: *mut c_void) -> c_int {
         real!(_Unwind_Backtrace(visit, data) as fn(Visit, *mut c_void) -> c_int)
     }

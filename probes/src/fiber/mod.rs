@@ -1,4 +1,5 @@
-//! Fibers: the switch, stacks, thread control blocks, backtraces.
+//! Fibers: the switch, stacks, thread control blocks, backtraces, exception handlers.
 
 pub(crate) mod backtrace;
+pub(crate) mod handlers;
 pub(crate) mod switch;

@@ -1,7 +1,7 @@
 //! Assertions, aborts, uncaught exceptions, panics.
 
 use crate::fiber::switch;
-use crate::kernel::{output, panic_stack};
+use crate::kernel::{lost_panics, output, panic_stack};
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::world::{on_fiber, world};
@@ -35,13 +35,12 @@ unsafe fn text(from: *const c_char) -> String {
 
 /// The last printed message that begins with `start`: at most three lines, up to a backtrace.
 pub(crate) fn printed_message(start: &str) -> Option<String> {
-    let tail = tail();
+    let tail = tail(output::printed());
     Some(message_at(&tail[tail.rfind(start)?..], 3))
 }
 
 /// The end of what the program printed.
-fn tail() -> String {
-    let printed = output::printed();
+fn tail(printed: &[u8]) -> String {
     String::from_utf8_lossy(&printed[printed.len().saturating_sub(TAIL)..]).into_owned()
 }
 
@@ -60,10 +59,15 @@ fn message_at(text: &str, most: usize) -> String {
 /// The message of the last panic that the program printed, on one line. If that panic only passes
 /// on the panic of another thread, it is the message of that one.
 pub(crate) fn panic_message() -> Option<String> {
+    panic_message_in(output::printed())
+}
+
+/// The same, where this is what the program had printed.
+pub(super) fn panic_message_in(printed: &[u8]) -> Option<String> {
     const START: &str = "\nthread '";
     // A message with both operands of `assert_eq` has four lines.
     const LINES: usize = 4;
-    let tail = tail();
+    let tail = tail(printed);
     let mut until = tail.len();
     let mut last = None;
     while let Some(at) = tail[..until].rfind(START) {
@@ -142,7 +146,7 @@ unsafe fn assertion_message(
 /// If GLib printed a failed assertion before it called `abort`, that is the failure: the site of the call is
 /// the same for all of them.
 fn fail_as_glib_reported(site: u64) {
-    let Some(check) = reported_by_glib(&tail()) else { return };
+    let Some(check) = reported_by_glib(&tail(output::printed())) else { return };
     let kind = FailureKind::Assertion;
     let key = outcome::key_of_text(outcome::key(kind, &[site]), &check.place);
     let found = FoundFailure { key, ..outcome::found(kind, site, check.message()) };
@@ -219,18 +223,11 @@ interpose! {
     }
 }
 
-/// A detached thread ended by a panic: neither the exit status nor another thread reports that.
-/// (Whether code of the program caught the panic cannot be observed. If it did and the thread then
-/// did anything visible, this is not called.)
-pub(crate) fn unseen_panic(site: u64) -> ! {
-    let message = panic_message().unwrap_or_default();
-    let past = panic_stack::of(&message);
-    let found = FoundFailure { past, ..outcome::found(FailureKind::Panic, site, message) };
-    outcome::end_here(End::Failed(Box::new(found)))
-}
-
-/// Notes the stack of the panic that the running task raises.
-extern "C" fn note_raised(_: u64) -> u64 {
+/// Notes the panic that the running task raises: its exception object, and where.
+extern "C" fn note_raised(panic: u64) -> u64 {
+    // SAFETY: the caller passes a pointer to a local.
+    let &(exception, site) = unsafe { &*(panic as *const (u64, u64)) };
+    lost_panics::raised(exception, site);
     panic_stack::raised(panic_message().as_deref());
     0
 }
@@ -243,11 +240,10 @@ interpose! {
         let site = site();
         unsafe {
             if on_fiber() && RUST_PANIC.contains(&*exception) {
-                world().task().panic_site.set(site);
-                world().task().panic_step.set(world().step.get());
+                let panic = (exception as u64, site);
                 // On the manager's stack: the task's steps must not depend on what the unwinder calls, nor its
                 // blocks on what the message takes.
-                switch::on_manager(note_raised, 0);
+                switch::on_manager(note_raised, &raw const panic as u64);
             }
             real!(_Unwind_RaiseException(exception) as fn(*mut u64) -> c_int)
         }

@@ -19,6 +19,7 @@ pub(crate) mod interruption;
 pub(crate) mod ipc;
 mod job_control;
 pub(crate) mod left_files;
+pub(crate) mod lost_panics;
 pub(crate) mod messages;
 pub(crate) mod opening;
 pub(crate) mod output;

@@ -1,7 +1,7 @@
 //! The beginning and the end of a task.
 
 use crate::fiber::switch;
-use crate::kernel::{abort, exit, signal_calls, signal_delivery};
+use crate::kernel::{exit, lost_panics, signal_calls, signal_delivery};
 use crate::primitives::{abandoned_locks, join, mutex, thread_keys};
 use crate::state::cancellation;
 use crate::state::task::Lifecycle;
@@ -42,12 +42,7 @@ fn end_task(result: u64) -> ! {
     cancellation::ends();
     thread_keys::run_thread_destructors(task);
     thread_keys::run_key_destructors();
-    if task.detached.get()
-        && task.panic_site.get() != 0
-        && task.last_step.get() <= task.panic_step.get()
-    {
-        abort::unseen_panic(task.panic_site.get());
-    }
+    lost_panics::task_ends(task);
     abandoned_locks::check();
     signal_calls::last_moment(heddle_task_returned as *const () as u64 + 1);
     // A thread that has ended receives no signals.

@@ -38,7 +38,7 @@ pub(crate) fn registers() -> Option<(Parked, bool)> {
 pub(crate) fn end(end: End) -> ! {
     let world = world();
     world.stage.set(Stage::Manager);
-    upcalls::get().execution_ends(&end);
+    let end = upcalls::get().execution_ends(end);
     channel::header().in_task.store(0, Relaxed);
     *LAST.end.borrow_mut() = Some(end);
     // SAFETY: borrows that still exist are on the stack that is abandoned here; the manager holds

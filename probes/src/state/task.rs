@@ -316,6 +316,10 @@ pub(crate) struct Task {
     /// The execution's step at which that was, and the task's own last step.
     pub(crate) panic_step: Cell<u64>,
     pub(crate) last_step: Cell<u64>,
+    /// Whether only the standard library's function that runs the thread's closure catches a panic that was raised.
+    pub(crate) panic_ends: Cell<bool>,
+    /// If a panic has ended the thread, which was detached: how much the program had printed by then, plus 1. Else 0.
+    pub(crate) lost_panic: Cell<u64>,
     /// When its pending wait expires by its clock, or [`crate::state::time::NEVER`].
     pub(crate) deadline: Cell<u64>,
     /// What may end that wait before its deadline: the address of an [`ExternalWait`], or a set of
@@ -434,6 +438,8 @@ impl Task {
         panic_site: Cell::new(0),
         panic_step: Cell::new(0),
         last_step: Cell::new(0),
+        panic_ends: Cell::new(false),
+        lost_panic: Cell::new(0),
         deadline: Cell::new(crate::state::time::NEVER),
         limited_wait: Cell::new(0),
         open_files: Cell::new(None),
@@ -563,6 +569,8 @@ impl Task {
             panic_site,
             panic_step,
             last_step,
+            panic_ends,
+            lost_panic,
             deadline,
             limited_wait,
             open_files,
@@ -639,6 +647,8 @@ impl Task {
         self.panic_site.set(panic_site.get());
         self.panic_step.set(panic_step.get());
         self.last_step.set(last_step.get());
+        self.panic_ends.set(panic_ends.get());
+        self.lost_panic.set(lost_panic.get());
         self.deadline.set(deadline.get());
         self.limited_wait.set(limited_wait.get());
         self.open_files.set(open_files.get());

@@ -8,8 +8,8 @@ use traces::Operation;
 
 /// The functions of higher layers that lower ones call.
 pub(crate) trait Upcalls {
-    /// An execution ends, on the stack that is about to be abandoned.
-    fn execution_ends(&self, end: &End);
+    /// An execution ends, on the stack that is about to be abandoned. Returns the end that is to be reported.
+    fn execution_ends(&self, end: End) -> End;
     /// Main, the only task so far, creates another. On the manager's stack.
     fn second_task(&self);
     /// A block of this size was allocated at this address.
@@ -60,7 +60,9 @@ pub(crate) trait Upcalls {
 struct Unregistered;
 
 impl Upcalls for Unregistered {
-    fn execution_ends(&self, _: &End) {}
+    fn execution_ends(&self, end: End) -> End {
+        end
+    }
     fn second_task(&self) {}
     fn memory_allocated(&self, _: u64, _: u64) {}
     fn heap_called(&self, _: &'static str, _: u64) {}

@@ -1,0 +1,10 @@
+use std::thread;
+use std::time::Duration;
+
+fn main() {
+    thread::spawn(|| {
+        let _ = std::panic::catch_unwind(|| ());
+        panic!("nobody learns of this");
+    });
+    thread::sleep(Duration::from_millis(10));
+}
