@@ -78,8 +78,10 @@ pub(crate) fn message(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
     let mut now = args;
     now[flags] |= libc::IPC_NOWAIT as u64;
-    let blocking =
-        Blocking::new(NO_DESCRIPTOR, 0, site).changing(WordSet::of(MESSAGE_QUEUES)).in_one_step();
+    let blocking = Blocking::new(NO_DESCRIPTOR, 0, site)
+        .changing(WordSet::of(MESSAGE_QUEUES))
+        .never_restarted()
+        .in_one_step();
     until_done(Call { number, args }, now, refused, check, blocking)
 }
 
@@ -156,8 +158,10 @@ pub(crate) fn semaphore(number: i64, args: [u64; 6], site: u64) -> i64 {
     }
     (now[1], now[3]) = (own.as_ptr() as u64, 0);
     let call = Call { number, args };
-    let mut blocking =
-        Blocking::new(NO_DESCRIPTOR, 0, site).changing(WordSet::of(SEMAPHORE_SETS)).in_one_step();
+    let mut blocking = Blocking::new(NO_DESCRIPTOR, 0, site)
+        .changing(WordSet::of(SEMAPHORE_SETS))
+        .never_restarted()
+        .in_one_step();
     if limit != 0 {
         blocking = blocking.until(clock::nanoseconds(limit));
     }

@@ -142,6 +142,8 @@ pub(crate) struct Blocking {
     until: Cell<Option<u64>>,
     /// The socket's option with the time limit, or 0.
     limit: Cell<i32>,
+    /// Which handlers end the call before it has transferred anything.
+    interrupts: Cell<Interrupted>,
     /// Whether the call was tried again because the descriptor was ready after all.
     retried: Cell<bool>,
     /// The words of what the call changes, beside the descriptor's.
@@ -162,6 +164,7 @@ impl Blocking {
             done: 0,
             until: Cell::new(None),
             limit: Cell::new(0),
+            interrupts: Cell::new(Interrupted::UnlessRestarted),
             retried: Cell::new(false),
             further: WordSet::NONE,
             changes: false,
@@ -173,6 +176,13 @@ impl Blocking {
     /// The same, for at most as long as this option of the socket says (`SO_RCVTIMEO`, `SO_SNDTIMEO`).
     pub(crate) fn limited_by(self, option: i32) -> Blocking {
         self.limit.set(option);
+        self
+    }
+
+    /// The same, where any handler ends the call: the kernel never restarts it, whatever `SA_RESTART` says
+    /// (signal(7)).
+    pub(crate) fn never_restarted(self) -> Blocking {
+        self.interrupts.set(Interrupted::Always);
         self
     }
 
@@ -264,10 +274,6 @@ impl Blocking {
     /// Waits until this is over; the call's result if it ends with the wait.
     pub(crate) fn wait_for(&self, wait: &ExternalWait) -> Result<(), i64> {
         self.retried.set(false);
-        let interrupts = match self.done {
-            0 => Interrupted::UnlessRestarted,
-            _ => Interrupted::Always,
-        };
         let object = match self.further.iter().next() {
             Some(word) if self.further.is_apart() => word,
             _ => self.descriptor.wrapping_add(1),
@@ -278,7 +284,13 @@ impl Blocking {
         };
         if let Some(limit) = limit {
             self.until.set(Some(clock::now().saturating_add(limit)));
+            // The kernel would have to know how much of the limit was left.
+            self.interrupts.set(Interrupted::Always);
         }
+        let interrupts = match self.done {
+            0 => self.interrupts.get(),
+            _ => Interrupted::Always,
+        };
         let ended = match self.until.get() {
             Some(until) => park_until(until, self.words(), wait, (object, interrupts, self.site)),
             None if let Some((words, read)) = self.read => {

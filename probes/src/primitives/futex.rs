@@ -25,9 +25,13 @@ pub(crate) fn serve(args: [u64; 6], site: u64) -> i64 {
         return -i64::from(code);
     }
     match command {
-        libc::FUTEX_WAIT => wait(address, value, all, relative(timeout), true, site),
+        libc::FUTEX_WAIT => {
+            let deadline = relative(timeout);
+            wait(address, value, all, deadline, Ends::of_wait(deadline), site)
+        }
         libc::FUTEX_WAIT_BITSET => {
-            wait(address, value, last, absolute(timeout, realtime), true, site)
+            let deadline = absolute(timeout, realtime);
+            wait(address, value, last, deadline, Ends::of_wait(deadline), site)
         }
         libc::FUTEX_WAKE => wake_some(address, value, all, site),
         libc::FUTEX_WAKE_BITSET => wake_some(address, value, last, site),
@@ -49,7 +53,8 @@ pub(crate) fn serve(args: [u64; 6], site: u64) -> i64 {
         }
         libc::FUTEX_UNLOCK_PI => unlock_pi(address, site),
         libc::FUTEX_WAIT_REQUEUE_PI => {
-            wait(address, value, all, absolute(timeout, realtime), false, site)
+            let ends = Ends { spuriously: false, by: Interrupted::UnlessRestarted };
+            wait(address, value, all, absolute(timeout, realtime), ends, site)
         }
         libc::FUTEX_CMP_REQUEUE_PI => requeue_pi(address, value, timeout, second, last, site),
         _ => -i64::from(libc::ENOSYS),
@@ -129,12 +134,31 @@ fn set_word(address: u64, value: u32) {
     unsafe { std::ptr::write_volatile(address as *mut u32, value) };
 }
 
+/// What may end a wait beside a wakeup and its deadline.
+#[derive(Clone, Copy)]
+struct Ends {
+    spuriously: bool,
+    /// The handlers that end it.
+    by: Interrupted,
+}
+
+impl Ends {
+    /// `FUTEX_WAIT` and `FUTEX_WAIT_BITSET`: the kernel restarts them only if they have no time limit.
+    fn of_wait(deadline: Deadline) -> Ends {
+        let by = match deadline {
+            None => Interrupted::UnlessRestarted,
+            Some(_) => Interrupted::Always,
+        };
+        Ends { spuriously: true, by }
+    }
+}
+
 fn wait(
     futex: Futex,
     expected: u64,
     bits: u64,
     deadline: Deadline,
-    may_be_spurious: bool,
+    ends: Ends,
     site: u64,
 ) -> i64 {
     if bits as u32 == 0 {
@@ -155,8 +179,8 @@ fn wait(
         cancel::act_if_due();
     }
     set(task, AT_POINT, is_cancellable);
-    task.interrupts.set(Interrupted::UnlessRestarted);
-    let woken = sleep(futex, bits as u32, deadline, may_be_spurious, site);
+    task.interrupts.set(ends.by);
+    let woken = sleep(futex, bits as u32, deadline, ends.spuriously, site);
     task.interrupts.set(Interrupted::Never);
     set(task, AT_POINT, is_inner);
     if is_cancellable {
@@ -433,7 +457,9 @@ pub(crate) fn wait_vector(args: [u64; 6], site: u64) -> i64 {
     }
     let deadline = absolute(timeout, clock == libc::CLOCK_REALTIME);
     if let [one] = all {
-        return wait(one.futex(), one.value, u64::from(u32::MAX), deadline, true, site);
+        // Unlike the other waits, this one is restarted although it has a time limit.
+        let ends = Ends { spuriously: true, by: Interrupted::UnlessRestarted };
+        return wait(one.futex(), one.value, u64::from(u32::MAX), deadline, ends, site);
     }
     let task = world().task();
     task.second.set(all[1].address);

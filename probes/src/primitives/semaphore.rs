@@ -68,11 +68,17 @@ fn fail(code: c_int) -> c_int {
     -1
 }
 
-/// A wait that may be cancelled or interrupted; false if it was interrupted.
-fn interruptible(operation: Operation, semaphore: u64, site: u64, gate: Gate) -> bool {
+/// A wait that may be cancelled, or interrupted by these handlers; false if it was interrupted.
+fn interruptible(
+    operation: Operation,
+    semaphore: u64,
+    site: u64,
+    gate: Gate,
+    interrupts: Interrupted,
+) -> bool {
     let task = world().task();
     touch(semaphore);
-    task.interrupts.set(Interrupted::UnlessRestarted);
+    task.interrupts.set(interrupts);
     cancel::point(operation, semaphore, site, gate);
     task.interrupts.set(Interrupted::Never);
     cancel::act_if_due();
@@ -86,7 +92,9 @@ fn timed_wait(semaphore: u64, clock: c_int, deadline: u64, site: u64) -> c_int {
         return -1;
     }
     clock::limit(clock, deadline);
-    if !interruptible(Operation::SemTimedWait, semaphore, site, Gate::Open) {
+    // The wait is one on a futex with a time limit, which the kernel never restarts.
+    let interrupts = Interrupted::Always;
+    if !interruptible(Operation::SemTimedWait, semaphore, site, Gate::Open, interrupts) {
         return fail(libc::EINTR);
     }
     is_fit(semaphore, site);
@@ -107,7 +115,8 @@ interpose! {
         }
         let (semaphore, site) = (semaphore as u64, site());
         let gate = Gate::SemaphorePositive(semaphore);
-        if !interruptible(Operation::SemWait, semaphore, site, gate) {
+        let interrupts = Interrupted::UnlessRestarted;
+        if !interruptible(Operation::SemWait, semaphore, site, gate, interrupts) {
             return fail(libc::EINTR);
         }
         is_fit(semaphore, site);
