@@ -509,7 +509,10 @@ fn meets_handler(word: u64, access: &Slot, is_hot: bool) {
         race::belongs(word, access);
     }
     // What the handler has on the stack is its own.
-    if signal != 0 && !(task.stack.get().low..frames).contains(&word) {
+    let is_own = |word| {
+        task.on_alternate_stack.get().has(word) || (task.stack.get().low..frames).contains(&word)
+    };
+    if signal != 0 && !is_own(word) {
         race::handled(word, access, signal);
     }
 }

@@ -71,6 +71,10 @@ impl Upcalls for Runtime {
         alerts::handle(operation, object, site, gate);
     }
 
+    fn task_parks_signalled(&self) {
+        signal_delivery::park_signalled();
+    }
+
     fn yields(&self) -> bool {
         match interrupt::due() {
             Due::Yield => interrupt::yield_now(),

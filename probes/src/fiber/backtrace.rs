@@ -167,23 +167,25 @@ pub(crate) fn innermost(addresses: &mut [u64]) -> usize {
 }
 
 /// Whether a call is in progress in the running task: the one that returns to `site`, made with this stack
-/// pointer. Allocates nothing.
-pub(crate) fn is_in_call(site: u64, stack: u64) -> bool {
-    struct Walk {
+/// pointer. `is_inner`: whether a frame with this address may be that of a function that was called from there.
+/// Allocates nothing.
+pub(crate) fn is_in_call(site: u64, stack: u64, is_inner: &dyn Fn(u64) -> bool) -> bool {
+    struct Walk<'a> {
         wanted: (u64, u64),
+        is_inner: &'a dyn Fn(u64) -> bool,
         found: bool,
     }
     extern "C-unwind" fn visit(context: *mut c_void, walk: *mut c_void) -> c_int {
         // SAFETY: the unwinder passes on the pointer that `is_in_call` gave it: a local `Walk`, to which no
         // other reference is used during the walk.
-        let walk = unsafe { &mut *walk.cast::<Walk>() };
+        let walk = unsafe { &mut *walk.cast::<Walk<'_>>() };
         let address = real!(_Unwind_GetIP(context) as fn(*mut c_void) -> u64);
         let frame = real!(_Unwind_GetCFA(context) as fn(*mut c_void) -> u64);
         walk.found |= (address, frame) == walk.wanted;
-        // The frames of callers are above those of what they call.
-        if walk.found || frame > walk.wanted.1 { NORMAL_STOP } else { CONTINUE }
+        let goes_past = frame != walk.wanted.1 && !(walk.is_inner)(frame);
+        if walk.found || goes_past { NORMAL_STOP } else { CONTINUE }
     }
-    let mut walk = Walk { wanted: (site, stack), found: false };
+    let mut walk = Walk { wanted: (site, stack), is_inner, found: false };
     // SAFETY: the pointer is that of a `Walk`, which outlives the call.
     unsafe { walk_frames(visit, (&raw mut walk).cast()) };
     walk.found

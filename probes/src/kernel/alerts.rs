@@ -38,6 +38,8 @@ pub(crate) fn handle(operation: Operation, object: u64, site: u64, gate: Gate) {
     loop {
         let alerts = task.alerts.replace(0);
         if alerts & ALERT_CANCELLED != 0 {
+            // If that ends the task, the second half of its instruction is never executed.
+            task.in_instruction.set(false);
             cancel::act_if_asynchronous();
         }
         if alerts & ALERT_SIGNAL == 0 {

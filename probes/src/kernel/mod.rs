@@ -2,6 +2,7 @@
 
 pub(crate) mod abort;
 pub(crate) mod alerts;
+pub(crate) mod alternate_stack;
 pub(crate) mod captured_output;
 pub(crate) mod changed_files;
 pub(crate) mod children;

@@ -1,4 +1,4 @@
-//! The system calls about signal actions: `rt_sigaction`, `sigaltstack`.
+//! The system call about signal actions: `rt_sigaction`.
 
 use crate::detect::access::{self, Access, is_in_company};
 use crate::memory::kernel_changes;
@@ -6,23 +6,6 @@ use crate::schedule::access_points::visit;
 use crate::state::pending_signals;
 use crate::state::world::{MAX_TASKS, world};
 use crate::sys::signals::{self, Action};
-
-/// `sigaltstack`: reports the stack of the runtime's handlers, so that code that would otherwise
-/// make one for each thread (Rust's standard library) makes none. A request for another stack
-/// succeeds and has no effect.
-pub(crate) fn sigaltstack(args: [u64; 6]) -> i64 {
-    if args[1] != 0 {
-        let (low, high) = signals::stack();
-        let there = libc::stack_t {
-            ss_sp: low as *mut libc::c_void,
-            ss_flags: 0,
-            ss_size: (high - low) as usize,
-        };
-        // SAFETY: the caller of `sigaltstack` passes a valid `stack_t` or null.
-        unsafe { (args[1] as *mut libc::stack_t).write(there) };
-    }
-    0
-}
 
 /// The words that represent the actions of signals, which all tasks share. Nothing is ever written to them.
 static ACTION_WORDS: [u64; 65] = [0; 65];

@@ -8,10 +8,12 @@
 
 use crate::detect::access;
 use crate::instrument::binary::calls;
+use crate::kernel::alternate_stack;
 use crate::kernel::job_control;
 use crate::kernel::signal_calls::{action, expect_handler, is_harmless, set_action, visit_action};
 use crate::schedule::gates;
 use crate::schedule::scheduler::point;
+use crate::schedule::time;
 use crate::state::end::End;
 use crate::state::library_call::Interruption;
 use crate::state::locks::semaphore;
@@ -98,7 +100,8 @@ fn by_default(signal: i32, site: u64) {
     outcome::end_here(End::Failed(Box::new(found)))
 }
 
-/// Gives a parked task a step in which it handles its pending signals.
+/// A signal was sent to a task, which may not mask it: the running one handles it now, a parked one in a separate
+/// step.
 fn alert(number: u16) {
     let world = world();
     let task = &world.tasks[usize::from(number)];
@@ -107,7 +110,40 @@ fn alert(number: u16) {
     }
     if number == world.current.get() {
         handle_all();
-    } else if task.operation.get() != Operation::Start {
+    } else if task.in_instruction.get() {
+        task.is_signalled.set(true);
+    } else {
+        interpose_handler(number);
+    }
+}
+
+/// The running task is about to park, for the first time since a signal came within an instruction that it
+/// executed.
+pub(crate) fn park_signalled() {
+    let task = world().task();
+    if !task.in_instruction.get() && task.is_signalled.replace(false) && is_wanted(task) {
+        interpose_handler(world().current.get());
+    }
+}
+
+/// If a signal came within an instruction that the running task has executed, and it has not parked since: handles it
+/// in a separate step.
+pub(crate) fn handle_signalled(site: u64) {
+    let task = world().task();
+    if task.is_signalled.replace(false) && is_wanted(task) {
+        point(Operation::Handler, u64::from(world().current.get()) + 1, site, Gate::Open);
+        let before = time::begin_handler();
+        handle_all();
+        time::continue_after_handler(before);
+    }
+}
+
+/// Gives a task that is parked, or about to park, a step before the one that it is to take, in which it handles its
+/// pending signals.
+fn interpose_handler(number: u16) {
+    let world = world();
+    let task = &world.tasks[usize::from(number)];
+    if task.operation.get() != Operation::Start {
         // A task that is enabled in its call is not interrupted in it: the handler runs before the
         // call.
         let object = task.object.get();
@@ -206,10 +242,8 @@ pub(crate) fn may_come_before_call() -> bool {
     ready & task.masked_outside.get() == 0 && !of_timer
 }
 
-/// Calls a handler as the kernel would, except that it runs on the task's own stack.
+/// Calls a handler as the kernel would.
 fn call(signal: i32, acts: Action, information: Information) {
-    /// Index of the word of a `ucontext_t` with the mask to restore after the handler.
-    const MASK: usize = 37;
     let task = world().task();
     let mask = task.mask.get();
     let own = if acts.flags & SA_NODEFER != 0 { 0 } else { bit(signal) };
@@ -222,25 +256,10 @@ fn call(signal: i32, acts: Action, information: Information) {
     let interruption = Interruption::new(signal as u8);
     interruption.begin();
     enter_handler((signal as u8, (&raw const outer) as u64));
-    let mut info = [0u64; 16];
-    let mut context = [0u64; 128];
-    context[MASK] = mask;
-    // SAFETY: the program installed the function as a handler of one of these types, chosen by
-    // `SA_SIGINFO`. `info` has room for a `siginfo_t`, and both buffers outlive the call.
-    unsafe {
-        if acts.flags & libc::SA_SIGINFO as u64 != 0 {
-            information.write(signal, info.as_mut_ptr() as u64);
-            let handler: extern "C-unwind" fn(c_int, *mut u64, *mut u64) =
-                std::mem::transmute(acts.handler);
-            handler(signal, info.as_mut_ptr(), context.as_mut_ptr());
-        } else {
-            let handler: extern "C-unwind" fn(c_int) = std::mem::transmute(acts.handler);
-            handler(signal);
-        }
-    }
+    let mask = alternate_stack::call_handler(signal, acts, information, mask);
     interruption.end();
     enter_handler(outer);
-    task.mask.set(std::hint::black_box(context[MASK]));
+    task.mask.set(mask);
 }
 
 /// From here on the running task's accesses are those of this handler, or of none.

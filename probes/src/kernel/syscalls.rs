@@ -2,10 +2,11 @@
 //! ends the execution as unsupported.
 
 use crate::detect::access;
+use crate::kernel::alternate_stack::sigaltstack;
 use crate::kernel::pass::{is_second_name, pass};
 use crate::kernel::polling::{is_never_writable, without_writing};
 use crate::kernel::private::is_private;
-use crate::kernel::signal_calls::{last_moment, serve_action, sigaltstack};
+use crate::kernel::signal_calls::{last_moment, serve_action};
 use crate::kernel::timer::descriptor;
 use crate::kernel::{
     children, clients, descriptor_order, direct_calls, exit, file_lock, forks, ipc, messages,
@@ -45,6 +46,7 @@ pub(crate) fn serve(number: i64, args: [u64; 6], site: u64) -> i64 {
     if is_cancellable {
         cancel::begin();
     }
+    signal_delivery::handle_signalled(site);
     world().task().served.set(site);
     world().task().call.set(number);
     yield_if_many(site);

@@ -44,7 +44,9 @@ fn end_task(result: u64) -> ! {
     thread_keys::run_key_destructors();
     lost_panics::task_ends(task);
     abandoned_locks::check();
-    signal_calls::last_moment(heddle_task_returned as *const () as u64 + 1);
+    let site = heddle_task_returned as *const () as u64 + 1;
+    signal_calls::last_moment(site);
+    signal_delivery::handle_signalled(site);
     // A thread that has ended receives no signals.
     task.mask.set(u64::MAX);
     mutex::owner_ends();

@@ -17,14 +17,15 @@ use std::ffi::c_int;
 fn check(sp: u64, name: &'static str, site: u64) {
     let world = world();
     let (signal, frames) = world.task().handler.get();
-    if sp > frames {
+    let leaves = world.task().on_alternate_stack.get().is_inside(frames, sp);
+    if leaves {
         // The jump leaves the signal handler.
         world.task().handler.set((0, 0));
         library_call::leave_handlers();
     }
     // Signals are delivered before accesses with which one of the handler's conflicts. What a jump skips need
     // not be such an access.
-    if frames != 0 && sp > frames && !FAULTS.contains(&signal.into()) {
+    if frames != 0 && leaves && !FAULTS.contains(&signal.into()) {
         report_unexplored("siglongjmp", "libc, out of a signal handler", site);
     }
     let is_its = |number: u16| {

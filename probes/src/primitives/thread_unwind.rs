@@ -62,7 +62,8 @@ extern "C-unwind" fn stop(
     let task = world().task();
     // SAFETY: the unwinder passes a valid context to its stop function.
     let frame = real!(_Unwind_GetCFA(context) as fn(*mut c_void) -> u64);
-    let over = actions & END_OF_STACK != 0 || frame >= task.base.get();
+    let alternate = task.on_alternate_stack.get();
+    let over = actions & END_OF_STACK != 0 || !alternate.is_inside(frame, task.base.get());
     let buffer = task.cleanup.get() as *mut Buffer;
     // SAFETY: the buffer is registered and not unregistered, so its frame is on this stack and has
     // not returned. glibc mangles the saved stack pointer with the pointer guard (PTR_MANGLE);
@@ -70,11 +71,12 @@ extern "C-unwind" fn stop(
     let registered = unsafe { buffer.as_ref() }.map(|buffer| {
         (buffer.registers[6].rotate_right(17) ^ thread_block::pointer_guard(), buffer.handler)
     });
-    let jumps = registered.is_some_and(|(sp, _)| over || sp < frame);
+    let jumps = registered.is_some_and(|(sp, _)| over || alternate.is_inside(sp, frame));
     let until = registered.map_or(0, |(_, handler)| handler);
     loop {
         let handler = thread_block::cleanup_handler();
-        if handler == until || handler == 0 || !(over || jumps || handler <= frame) {
+        let is_left = handler == frame || alternate.is_inside(handler, frame);
+        if handler == until || handler == 0 || !(over || jumps || is_left) {
             break;
         }
         // SAFETY: the list is not empty, and no frame that is left was reused: the unwinder's are

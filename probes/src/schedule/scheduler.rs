@@ -97,6 +97,9 @@ pub(crate) fn point(operation: Operation, object: u64, site: u64, gate: Gate) {
         scope::note_caller(task);
     }
     task.set_gate(gate);
+    if task.is_signalled.get() {
+        upcalls::get().task_parks_signalled();
+    }
     predicates::follows(task, operation);
     // SAFETY: the caller runs on a fiber (interposers check `on_fiber` first), and the slot for the
     // stack pointer belongs to the running task.

@@ -324,7 +324,7 @@ fn content(object: u64) -> Option<u64> {
 /// registers with which it continues. The runtime's frames are left out: their contents are not part of the
 /// program's state, and differ between two iterations of a loop.
 fn stack(task: &Task) -> (u64, &[u64], [u64; STORED]) {
-    let (sp, base) = (task.sp.get(), task.base.get());
+    let (sp, base) = (task.sp.get(), task.end_of_frames(task.sp.get()));
     let is_within = |at: u64| (sp..base).contains(&at);
     let probed = task.probed.get();
     // Behind a probe, the registers are on the stack. In other code, the program called a function
@@ -388,7 +388,7 @@ fn peek(address: u64) -> [u64; 2] {
 fn resume_view(task: &Task, number: u16) {
     let (mut views, number) = (root().own_views.borrow(), usize::from(number));
     let Some((from, len)) = views.parked(number) else { return };
-    if from < task.sp.get() || from + 8 * len as u64 > task.base.get() {
+    if from < task.sp.get() || from + 8 * len as u64 > task.end_of_frames(task.sp.get()) {
         return views.arrive(number);
     }
     let words = std::ptr::slice_from_raw_parts(from as *const u64, len);

@@ -100,11 +100,11 @@ impl Interruption {
 /// What the handlers of the running task interrupted, innermost first, each where it is on the stack.
 pub(crate) fn interruptions() -> impl Iterator<Item = &'static Interruption> {
     let here = 0u8;
-    let (low, high) = (&raw const here as u64, world().task().stack.get().high);
+    let here = &raw const here as u64;
     let mut next = world().task().interruption.get();
     std::iter::from_fn(move || {
         // A handler that was left by other means than its return is no longer on the stack.
-        if !(low..high).contains(&next) {
+        if !is_in_frames(next, here) {
             return None;
         }
         // SAFETY: a handler that has not returned keeps its `Interruption` on the stack of its task, which is the
@@ -113,6 +113,18 @@ pub(crate) fn interruptions() -> impl Iterator<Item = &'static Interruption> {
         next = found.outer;
         Some(found)
     })
+}
+
+/// Whether an address is in a frame of the running task, whose stack pointer is `here`.
+fn is_in_frames(address: u64, here: u64) -> bool {
+    let task = world().task();
+    let (alternate, high) = (task.on_alternate_stack.get(), task.stack.get().high);
+    match alternate.has(here) {
+        true => {
+            (here..alternate.high).contains(&address) || (alternate.from..high).contains(&address)
+        }
+        false => (here..high).contains(&address),
+    }
 }
 
 /// The running task left its handlers by a jump.

@@ -1,5 +1,6 @@
 //! Plain data: tasks, objects and records of the current execution, and the state that outlives it.
 
+pub(crate) mod alternate_stack;
 pub(crate) mod awaited;
 pub(crate) mod cancellation;
 pub(crate) mod clients;

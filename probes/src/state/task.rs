@@ -1,5 +1,6 @@
 //! A task: one thread of the program.
 
+use crate::state::alternate_stack::{AlternateStack, OnAlternateStack};
 use crate::state::awaited::Awaited;
 use crate::state::library_call::LibraryCall;
 use crate::state::stack::Stack;
@@ -297,12 +298,19 @@ pub(crate) struct Task {
     /// The address of what its innermost handler interrupted, or 0
     /// ([`crate::state::library_call::Interruption`]).
     pub(crate) interruption: Cell<u64>,
+    /// Its alternate signal stack, and its last handler that ran on one.
+    pub(crate) alternate_stack: Cell<AlternateStack>,
+    pub(crate) on_alternate_stack: Cell<OnAlternateStack>,
     /// The processors that it set as its affinity, or none if it set none. It runs on one in any
     /// case.
     pub(crate) processors: Cell<u128>,
     /// What it has to do before its operation when it is chosen next
     /// ([`ALERT_SIGNAL`] and its like).
     pub(crate) alerts: Cell<u8>,
+    /// Whether it is between the two steps of one instruction, where no handler may begin.
+    pub(crate) in_instruction: Cell<bool>,
+    /// Whether a signal came there, which the task handles after the instruction.
+    pub(crate) is_signalled: Cell<bool>,
     /// While it yields in a loop that reads the same values again and again: the site of one of the reads,
     /// and the word that it reads.
     pub(crate) loop_access: Cell<(u64, u64)>,
@@ -362,6 +370,12 @@ impl Task {
     /// Whether the task is a thread of the program.
     pub(crate) fn is_thread(&self) -> bool {
         self.kind.get() == TaskKind::Thread
+    }
+
+    /// Where the stack ends of which this address is a part: behind the task's outermost frame there.
+    pub(crate) fn end_of_frames(&self, address: u64) -> u64 {
+        let alternate = self.on_alternate_stack.get();
+        if alternate.has(address) { alternate.high } else { self.base.get() }
     }
 
     /// Whether there is something to find for a task that looks at descriptors or waits for them: what made them
@@ -429,8 +443,12 @@ impl Task {
         library_call: Cell::new(LibraryCall::NONE),
         begins_call: Cell::new(false),
         interruption: Cell::new(0),
+        alternate_stack: Cell::new(AlternateStack::NONE),
+        on_alternate_stack: Cell::new(OnAlternateStack::NONE),
         processors: Cell::new(0),
         alerts: Cell::new(0),
+        in_instruction: Cell::new(false),
+        is_signalled: Cell::new(false),
         loop_access: Cell::new((0, 0)),
         cancel: Cell::new(0),
         interrupts: Cell::new(Interrupted::Never),
@@ -560,8 +578,12 @@ impl Task {
             pending,
             masked_outside,
             handler,
+            alternate_stack,
+            on_alternate_stack,
             processors,
             alerts,
+            in_instruction,
+            is_signalled,
             loop_access,
             cancel,
             interrupts,
@@ -638,8 +660,12 @@ impl Task {
         self.pending.set(pending.get());
         self.masked_outside.set(masked_outside.get());
         self.handler.set(handler.get());
+        self.alternate_stack.set(alternate_stack.get());
+        self.on_alternate_stack.set(on_alternate_stack.get());
         self.processors.set(processors.get());
         self.alerts.set(alerts.get());
+        self.in_instruction.set(in_instruction.get());
+        self.is_signalled.set(is_signalled.get());
         self.loop_access.set(loop_access.get());
         self.cancel.set(cancel.get());
         self.interrupts.set(interrupts.get());

@@ -36,6 +36,11 @@ pub(crate) trait Upcalls {
     ///
     /// [`Task::alerts`]: crate::state::task::Task::alerts
     fn task_alerted(&self, operation: Operation, object: u64, site: u64, gate: Gate);
+    /// The running task is about to park, and a signal came within an instruction that it executed
+    /// ([`Task::is_signalled`]).
+    ///
+    /// [`Task::is_signalled`]: crate::state::task::Task::is_signalled
+    fn task_parks_signalled(&self);
     /// The execution has reached the point at which its search begins. Returns in each execution that continues there.
     fn start_point_reached(&self);
     /// The running task has reached no scheduling point for long: whether it yielded to another task.
@@ -82,6 +87,7 @@ impl Upcalls for Unregistered {
         false
     }
     fn task_alerted(&self, _: Operation, _: u64, _: u64, _: Gate) {}
+    fn task_parks_signalled(&self) {}
     fn start_point_reached(&self) {}
     fn yields(&self) -> bool {
         false

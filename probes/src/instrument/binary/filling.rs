@@ -70,6 +70,7 @@ fn probe(site: Site, spin: u32) -> Probe {
         count: count as u8,
         further: site.operands[count..].to_vec().leak(),
         jumps: site.jumps,
+        is_single: site.is_single,
         lasting: site.lasting,
         unknown_call: site.unknown_call,
         atomic: site.atomic,

@@ -170,8 +170,14 @@ fn begins(function: &'static str, (site, stack): (u64, u64), one: Use) {
 /// Whether a handler interrupted a call for which this use of its state matters.
 fn is_interrupted(outer: &Interruption, one: Use) -> bool {
     let conflicts = |used: &Use| is_same(used.state, one.state) && (used.changes || one.changes);
-    outer.call.uses().iter().any(conflicts)
-        && (outer.begins || backtrace::is_in_call(outer.call.site, outer.call.stack))
+    outer.call.uses().iter().any(conflicts) && (outer.begins || is_in_call(&outer.call))
+}
+
+/// Whether this call of the running task has not returned.
+fn is_in_call(call: &LibraryCall) -> bool {
+    let alternate = world().task().on_alternate_stack.get();
+    let is_inner = |frame| alternate.is_inside(frame, call.stack);
+    backtrace::is_in_call(call.site, call.stack, &is_inner)
 }
 
 unsafe extern "C" {

@@ -36,6 +36,8 @@ pub(super) struct Probe {
     pub(super) atomic: bool,
     /// Whether it is a jump: a call is a tail call then.
     pub(super) jumps: bool,
+    /// Whether its accesses are those of the instruction, and not those of a function that it calls.
+    pub(super) is_single: bool,
     pub(super) lasting: Option<Lasting>,
     pub(super) target: Target,
     pub(super) repeats: bool,

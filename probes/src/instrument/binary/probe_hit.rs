@@ -663,10 +663,14 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
             plain(&access(false));
             let halves = || [peek(address, size), peek(address + 8, size.saturating_sub(8))];
             let read = halves();
+            let task = world().task();
+            // For its own thread the instruction is one: a signal arrives before it or after it.
+            task.in_instruction.set(probe.is_single);
             if probe.predicate {
                 predicates::arrive_before_write(probe.address, probe.behind);
             }
             plain(&access(true));
+            task.in_instruction.set(false);
             if halves() != read {
                 // SAFETY: the program is about to write these bytes, so they are mapped and
                 // writable; a fault here is the program's.

@@ -27,6 +27,8 @@ pub(super) struct Site {
     pub(super) atomic: bool,
     /// Whether it is a jump.
     pub(super) jumps: bool,
+    /// Whether the accesses are those of the instruction, and not those of a function that it calls.
+    pub(super) is_single: bool,
     /// When the function with unknown effects that it calls has them also before there are tasks.
     pub(super) lasting: Option<Lasting>,
     /// Where it leads, if it is a call or jump.
@@ -59,6 +61,7 @@ impl Site {
             unknown_call: 0,
             atomic: false,
             jumps: is_jump(instruction),
+            is_single: instruction.flow_control() == FlowControl::Next,
             lasting: None,
             target: Target::Fixed,
             repeats: false,

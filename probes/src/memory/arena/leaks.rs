@@ -95,7 +95,11 @@ fn roots(live: &LiveFrames) -> Vec<(u64, u64)> {
             true => live.low,
             false => task.sp.get(),
         };
-        roots.push((low, stack.high));
+        let alternate = task.on_alternate_stack.get();
+        match alternate.has(low) {
+            true => roots.extend([(low, alternate.high), (alternate.from, stack.high)]),
+            false => roots.push((low, stack.high)),
+        }
     }
     for task in &world.tasks[..usize::from(world.created.get())] {
         if task.life() != Lifecycle::Reaped {
