@@ -41,9 +41,7 @@ pub(crate) fn fill_tasks(
             // SAFETY: the task is alive and not running, so it is parked with a valid saved stack
             // pointer.
             None if alive => (unsafe { switch::parked(task.sp.get()) }, false),
-            None => {
-                (Parked { rip: 0, rsp: 0, rbp: 0, rbx: 0, r12: 0, r13: 0, r14: 0, r15: 0 }, false)
-            }
+            None => (Parked::NONE, false),
         };
         let stack = task.stack.get();
         let info = TaskInfo {

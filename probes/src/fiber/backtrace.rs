@@ -1,5 +1,6 @@
 //! Backtraces of the running task, by the unwinder.
 
+use crate::fiber::switch::Parked;
 use crate::sys::interpose::PROGRAM_CALL;
 use crate::sys::real::real;
 use std::arch::global_asm;
@@ -160,6 +161,39 @@ pub(crate) fn innermost(addresses: &mut [u64]) -> usize {
         if walk.found < walk.addresses.len() { CONTINUE } else { NORMAL_STOP }
     }
     let mut walk = Walk { addresses, found: 0, own: crate::sys::own_image::text() };
+    let to = (&raw mut walk).cast();
+    // SAFETY: the pointer is that of a `Walk`, which outlives the call.
+    PROGRAM_CALL.keep_during(|| unsafe { walk_frames(visit, to) });
+    walk.found
+}
+
+/// The registers with which the innermost frame of the program continues, as far as its callees preserve them; none if
+/// all frames are the runtime's. Allocates nothing.
+pub(crate) fn registers() -> Option<Parked> {
+    struct Walk {
+        own: (u64, u64),
+        found: Option<Parked>,
+    }
+    extern "C-unwind" fn visit(context: *mut c_void, walk: *mut c_void) -> c_int {
+        // SAFETY: the unwinder passes on the pointer that `registers` gave it: a local `Walk`, to which no
+        // other reference is used during the walk.
+        let walk = unsafe { &mut *walk.cast::<Walk>() };
+        let rip = real!(_Unwind_GetIP(context) as fn(*mut c_void) -> u64);
+        // A fiber's first frame returns to nowhere.
+        if rip == 0 || (walk.own.0..walk.own.0 + walk.own.1).contains(&rip) {
+            return CONTINUE;
+        }
+        let rsp = real!(_Unwind_GetCFA(context) as fn(*mut c_void) -> u64);
+        // The numbers are DWARF's.
+        let preserved =
+            |number: c_int| real!(_Unwind_GetGR(context, number) as fn(*mut c_void, c_int) -> u64);
+        let (rbx, rbp) = (preserved(3), preserved(6));
+        let [r12, r13, r14, r15] = [12, 13, 14, 15].map(preserved);
+        walk.found = Some(Parked { rip, rsp, rbp, rbx, r12, r13, r14, r15 });
+        NORMAL_STOP
+    }
+    let (start, len) = crate::sys::own_image::text();
+    let mut walk = Walk { own: (start, len), found: None };
     let to = (&raw mut walk).cast();
     // SAFETY: the pointer is that of a `Walk`, which outlives the call.
     PROGRAM_CALL.keep_during(|| unsafe { walk_frames(visit, to) });

@@ -375,6 +375,12 @@ pub(crate) struct Parked {
     pub(crate) r15: u64,
 }
 
+impl Parked {
+    /// No registers.
+    pub(crate) const NONE: Parked =
+        Parked { rip: 0, rsp: 0, rbp: 0, rbx: 0, r12: 0, r13: 0, r14: 0, r15: 0 };
+}
+
 /// Reads the registers that a switch saved.
 ///
 /// # Safety

@@ -1,10 +1,13 @@
 //! Calls of the program's signal handlers, on the stack of their task or on its alternate one (`sigaltstack`).
 
 use crate::detect::access::{self, Access};
+use crate::fiber::backtrace;
+use crate::fiber::switch::Parked;
 use crate::instrument::binary::calls;
 use crate::primitives::misuse;
 use crate::schedule::access_points::visit;
 use crate::state::alternate_stack::{AlternateStack, OnAlternateStack};
+use crate::state::outcome;
 use crate::state::pending_signals::Information;
 use crate::state::world::world;
 use crate::sys::raw;
@@ -13,23 +16,42 @@ use std::arch::global_asm;
 use std::ffi::c_int;
 use traces::FailureKind;
 
-/// The smallest alternate stack on which handlers run: the runtime's functions run there, too. (The smallest stack of
-/// a thread has the same size.)
-const LEAST: u64 = 16 * 1024;
+/// The smallest alternate stack on which handlers run: the runtime's functions run there, too.
+const LEAST: u64 = 32 * 1024;
 
 /// How much of an alternate stack the runtime may use at most.
 const USED: u64 = 64 * 1024;
 
-/// Indices of words of a `ucontext_t`: of the alternate stack (a `stack_t`), and of the mask.
+/// Indices of words of a `ucontext_t`: of the alternate stack (a `stack_t`), of the general registers, and of the mask.
 const STACK: usize = 2;
+const GENERAL: std::ops::Range<usize> = 5..28;
 const MASK: usize = 37;
 
+/// A signal for which a handler is called.
+#[derive(Clone, Copy)]
+pub(crate) struct Delivery {
+    pub(crate) signal: i32,
+    pub(crate) acts: Action,
+    pub(crate) information: Information,
+    /// Whether the handler interrupts the code at an instruction that no call of the code determines.
+    pub(crate) comes_at_any_moment: bool,
+}
+
+impl Delivery {
+    /// Whether the handler has the parameters with the information and the context.
+    fn is_informed(&self) -> bool {
+        self.acts.flags & libc::SA_SIGINFO as u64 != 0
+    }
+}
+
 /// What the kernel stores on the stack of a handler.
+#[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Frame {
     /// A `siginfo_t`.
     info: [u64; 16],
-    /// A `ucontext_t`, with what the program can change in it: the alternate stack and the mask.
+    /// A `ucontext_t`, with the registers that are known, and what the program may change in it: the alternate stack
+    /// and the mask.
     context: [u64; 128],
     /// Where the kernel stores the other registers.
     registers: [u64; 71],
@@ -48,6 +70,26 @@ impl Frame {
             stack.size,
         ]);
         Frame { info: [0; 16], context, registers: [0; 71], end: 0x4650_5845 }
+    }
+
+    /// Stores the registers with which the running task continues.
+    fn show_registers(&mut self) {
+        let task = world().task();
+        // A task that has not called its start routine, or has returned from it.
+        let none = Parked { rip: task.start.get(), rsp: task.base.get(), ..Parked::NONE };
+        let known = backtrace::registers().unwrap_or(none);
+        for (register, value) in [
+            (libc::REG_RIP, known.rip),
+            (libc::REG_RSP, known.rsp),
+            (libc::REG_RBP, known.rbp),
+            (libc::REG_RBX, known.rbx),
+            (libc::REG_R12, known.r12),
+            (libc::REG_R13, known.r13),
+            (libc::REG_R14, known.r14),
+            (libc::REG_R15, known.r15),
+        ] {
+            self.context[GENERAL.start + register as usize] = value;
+        }
     }
 
     /// The alternate stack to restore. An error number if the kernel refuses it.
@@ -131,10 +173,13 @@ fn set(stack: Result<AlternateStack, c_int>, here: u64) -> Result<(), c_int> {
 
 /// Calls the handler of a signal as the kernel would. Returns the mask with which the program continues: `mask`,
 /// unless the handler changed it.
-pub(crate) fn call_handler(signal: i32, acts: Action, information: Information, mask: u64) -> u64 {
-    let task = world().task();
-    let (stack, outer) = (task.alternate_stack.get(), task.on_alternate_stack.get());
+pub(crate) fn call_handler(delivery: Delivery, mask: u64) -> u64 {
+    let acts = delivery.acts;
+    let stack = world().task().alternate_stack.get();
     let mut own = Frame::new(mask, stack);
+    if delivery.is_informed() {
+        own.show_registers();
+    }
     let here = &raw const own as u64;
     // Within the first instruction of the handler, where users find it.
     let site = acts.handler + 1;
@@ -143,30 +188,42 @@ pub(crate) fn call_handler(signal: i32, acts: Action, information: Information, 
         _ if stack.size == 0 || stack.is_used_at(here) => None,
         _ => frame_on(stack, site),
     };
-    let Some(frame) = other else {
+    let shown = own.context;
+    match other {
         // SAFETY: the program installed the function as a handler, and the frame is a local.
-        unsafe { call(signal, acts, information, (&raw mut own, None)) };
-        restore(&own, here);
-        return std::hint::black_box(own.context[MASK]);
-    };
+        None => unsafe { call(delivery, &raw mut own, None) },
+        // SAFETY: the program gave this memory for handlers, and no task runs on it.
+        Some(frame) => unsafe { call_on(stack, frame as *mut Frame, delivery, &mut own) },
+    }
+    let context = std::hint::black_box(own.context);
+    if delivery.is_informed() && context[GENERAL] != shown[GENERAL] {
+        outcome::unsupported("a signal handler that changes registers in its context", site);
+    }
+    restore(&own, here);
+    context[MASK]
+}
+
+/// Calls a handler on an alternate stack, on which its frame, a copy of `own`, has this address. Afterwards `own` is
+/// what the handler made of it.
+///
+/// # Safety
+/// The program installed the function as a handler, the frame is on the stack, and no task runs on that.
+unsafe fn call_on(stack: AlternateStack, frame: *mut Frame, delivery: Delivery, own: &mut Frame) {
+    let task = world().task();
+    let (low, high, from) = (stack.low, stack.high(), std::ptr::from_ref(own) as u64);
+    let outer = task.on_alternate_stack.replace(OnAlternateStack { low, high, from });
     if stack.is_disarmed_by_handlers() {
         task.alternate_stack.set(AlternateStack::NONE);
     }
-    let (low, high) = (stack.low, stack.high());
-    task.on_alternate_stack.set(OnAlternateStack { low, high, from: here });
-    let frame = frame as *mut Frame;
-    // SAFETY: the program gave this memory for handlers, and no other task runs on it. The program installed the
-    // function as a handler.
+    // SAFETY: the caller's promise.
     unsafe {
         make_writable(low, high);
-        frame.write(own);
-        call(signal, acts, information, (frame, Some(frame as u64)));
-        visit_frame(frame as u64, false, site);
-        own = frame.read();
+        frame.write(*own);
+        call(delivery, frame, Some(frame as u64));
+        visit_frame(frame as u64, false, delivery.acts.handler + 1);
+        *own = frame.read();
     }
     task.on_alternate_stack.set(outer);
-    restore(&own, here);
-    own.context[MASK]
 }
 
 /// Calls a handler with this frame, on the stack that ends at `top`, or on the present one.
@@ -174,23 +231,25 @@ pub(crate) fn call_handler(signal: i32, acts: Action, information: Information, 
 /// # Safety
 /// The program installed the function as a handler, the frame stays valid during the call, and the memory below `top`
 /// is an unused stack.
-unsafe fn call(
-    signal: i32,
-    acts: Action,
-    information: Information,
-    (frame, top): (*mut Frame, Option<u64>),
-) {
-    let has_information = acts.flags & libc::SA_SIGINFO as u64 != 0;
+unsafe fn call(delivery: Delivery, frame: *mut Frame, top: Option<u64>) {
+    let (task, Delivery { signal, acts, information, .. }) = (world().task(), delivery);
+    // SAFETY: the frame is valid.
+    let (info, context) = unsafe { (&raw mut (*frame).info, &raw mut (*frame).context) };
+    let address = |word: usize| context as u64 + 8 * word as u64;
+    let registers = match delivery.comes_at_any_moment {
+        true => (address(GENERAL.start), address(GENERAL.end)),
+        false => (0, 0),
+    };
+    let outer = task.shown_registers.replace(registers);
     // SAFETY: the caller's promise. Handlers have one of these types, chosen by `SA_SIGINFO`; on an alternate stack, the
     // further arguments are in registers that a handler without them ignores. `info` has room for a `siginfo_t`.
     unsafe {
-        let (info, context) = (&raw mut (*frame).info, &raw mut (*frame).context);
-        if has_information || top.is_some() {
+        if delivery.is_informed() {
             information.write(signal, info as u64);
         }
         if let Some(top) = top {
             heddle_call_on_stack(signal, info.cast(), context.cast(), acts.handler, top);
-        } else if has_information {
+        } else if delivery.is_informed() {
             let handler: extern "C-unwind" fn(c_int, *mut u64, *mut u64) =
                 std::mem::transmute(acts.handler);
             handler(signal, info.cast(), context.cast());
@@ -199,6 +258,7 @@ unsafe fn call(
             handler(signal);
         }
     }
+    task.shown_registers.set(outer);
 }
 
 /// The handler returns to code with the stack pointer `here`: restores the alternate stack.
@@ -210,7 +270,7 @@ fn restore(frame: &Frame, here: u64) {
 /// Where on the alternate stack a handler's frame is; none if the handler cannot run there, which is reported.
 fn frame_on(stack: AlternateStack, site: u64) -> Option<u64> {
     if stack.size < LEAST {
-        let what = "a signal handler on an alternate stack of less than 16 KB";
+        let what = "a signal handler on an alternate stack of less than 32 KB";
         calls::report_unexplored(what, "the kernel", site);
         return None;
     }

@@ -123,15 +123,19 @@ fn leave_control(parent: i64) {
     thread_block::unlink_all();
     thread_block::link_own();
     copies::begin();
-    let no_stack =
-        libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+    let stack = world.task().alternate_stack.get();
+    let stack = libc::stack_t {
+        ss_sp: stack.low as *mut libc::c_void,
+        ss_flags: stack.flags,
+        ss_size: stack.size as usize,
+    };
     let mask = world.task().mask.get();
     signal_descriptor::leave_control();
-    // SAFETY: the kernel reads locals: the program's own actions and mask.
+    // SAFETY: the kernel reads locals: the program's own alternate stack, actions and mask.
     unsafe {
         // It ends with the execution that it belongs to.
         raw::die_with_parent(parent);
-        raw::call!(libc::SYS_sigaltstack, &raw const no_stack, 0);
+        raw::call!(libc::SYS_sigaltstack, &raw const stack, 0);
         for signal in (1..=64).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP].contains(signal)) {
             let action = signal_calls::action(signal);
             raw::call!(libc::SYS_rt_sigaction, signal, &raw const action, 0, 8);

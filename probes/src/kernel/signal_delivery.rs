@@ -8,7 +8,7 @@
 
 use crate::detect::access;
 use crate::instrument::binary::calls;
-use crate::kernel::alternate_stack;
+use crate::kernel::alternate_stack::{self, Delivery};
 use crate::kernel::job_control;
 use crate::kernel::signal_calls::{action, expect_handler, is_harmless, set_action, visit_action};
 use crate::schedule::gates;
@@ -175,6 +175,8 @@ fn interpose_handler(number: u16) {
 pub(crate) fn handle_all() -> Interrupted {
     let task = world().task();
     let mut interrupted = Interrupted::Never;
+    // Otherwise the program's own call caused them, such as `raise`.
+    let comes_at_any_moment = task.operation.get() == Operation::Handler;
     loop {
         // The end of a handler may unmask signals that came for the process meanwhile.
         take_from_process();
@@ -203,7 +205,7 @@ pub(crate) fn handle_all() -> Interrupted {
             interrupted = waits_ended_by(acts);
         }
         stops::signal(signal);
-        call(signal, acts, information);
+        call(Delivery { signal, acts, information, comes_at_any_moment });
     }
 }
 
@@ -243,7 +245,8 @@ pub(crate) fn may_come_before_call() -> bool {
 }
 
 /// Calls a handler as the kernel would.
-fn call(signal: i32, acts: Action, information: Information) {
+fn call(delivery: Delivery) {
+    let Delivery { signal, acts, .. } = delivery;
     let task = world().task();
     let mask = task.mask.get();
     let own = if acts.flags & SA_NODEFER != 0 { 0 } else { bit(signal) };
@@ -256,7 +259,7 @@ fn call(signal: i32, acts: Action, information: Information) {
     let interruption = Interruption::new(signal as u8);
     interruption.begin();
     enter_handler((signal as u8, (&raw const outer) as u64));
-    let mask = alternate_stack::call_handler(signal, acts, information, mask);
+    let mask = alternate_stack::call_handler(delivery, mask);
     interruption.end();
     enter_handler(outer);
     task.mask.set(mask);

@@ -301,6 +301,8 @@ pub(crate) struct Task {
     /// Its alternate signal stack, and its last handler that ran on one.
     pub(crate) alternate_stack: Cell<AlternateStack>,
     pub(crate) on_alternate_stack: Cell<OnAlternateStack>,
+    /// Where its handler finds the registers of the code that it interrupted at any moment, as a range of addresses.
+    pub(crate) shown_registers: Cell<(u64, u64)>,
     /// The processors that it set as its affinity, or none if it set none. It runs on one in any
     /// case.
     pub(crate) processors: Cell<u128>,
@@ -445,6 +447,7 @@ impl Task {
         interruption: Cell::new(0),
         alternate_stack: Cell::new(AlternateStack::NONE),
         on_alternate_stack: Cell::new(OnAlternateStack::NONE),
+        shown_registers: Cell::new((0, 0)),
         processors: Cell::new(0),
         alerts: Cell::new(0),
         in_instruction: Cell::new(false),
@@ -580,6 +583,7 @@ impl Task {
             handler,
             alternate_stack,
             on_alternate_stack,
+            shown_registers,
             processors,
             alerts,
             in_instruction,
@@ -662,6 +666,7 @@ impl Task {
         self.handler.set(handler.get());
         self.alternate_stack.set(alternate_stack.get());
         self.on_alternate_stack.set(on_alternate_stack.get());
+        self.shown_registers.set(shown_registers.get());
         self.processors.set(processors.get());
         self.alerts.set(alerts.get());
         self.in_instruction.set(in_instruction.get());

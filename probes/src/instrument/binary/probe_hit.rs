@@ -647,7 +647,21 @@ fn searched(
     (0..most).find(ends).map_or(most, |last| last + 1)
 }
 
+/// A signal handler accesses memory. Where it reads the registers of the code that it interrupted, the result depends
+/// on the instruction at which it came: the scheduling points are only some of them.
+#[cold]
+fn touch_in_handler(probe: &Probe, address: u64, size: u64) {
+    let (low, high) = world().task().shown_registers.get();
+    if address < high && address.saturating_add(size) > low {
+        let what = "the registers that a signal handler finds in its context";
+        calls::report_unexplored(what, "the kernel", probe.behind);
+    }
+}
+
 fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
+    if world().task().handler.get().0 != 0 {
+        touch_in_handler(probe, address, size);
+    }
     let access = |writes| {
         let (atomic, site) = (probe.atomic, probe.behind);
         let access = Access { address, size, writes, atomic, proven: false, site, in_parts: false };
