@@ -153,14 +153,7 @@ impl Ends {
     }
 }
 
-fn wait(
-    futex: Futex,
-    expected: u64,
-    bits: u64,
-    deadline: Deadline,
-    ends: Ends,
-    site: u64,
-) -> i64 {
+fn wait(futex: Futex, expected: u64, bits: u64, deadline: Deadline, ends: Ends, site: u64) -> i64 {
     if bits as u32 == 0 {
         return -i64::from(libc::EINVAL);
     }

@@ -8,6 +8,7 @@ use crate::detect::access::peek;
 use crate::instrument::binary::bulk::{Caller, repeated};
 use crate::instrument::binary::bulk_functions::{Kind, StringInstruction};
 use crate::instrument::binary::operand::Search;
+use crate::state::world::world;
 use crate::sys::stops;
 use std::arch::asm;
 
@@ -70,6 +71,11 @@ impl StringInstruction {
     }
 }
 
+/// Whether the running task is between the two accesses to an element, where no signal arrives.
+fn within_element(is_within: bool) {
+    world().task().in_instruction.set(is_within);
+}
+
 /// The address of an element.
 fn step(start: u64, at: u64, size: u64, descends: bool) -> u64 {
     let offset = at.wrapping_mul(size);
@@ -106,7 +112,9 @@ impl Run<'_> {
             let elements = if self.is_quiet_word(moves, rest) { 8 / self.size } else { 1 };
             let size = elements * self.size;
             let value = if moves { self.read(from, size) } else { pattern };
+            within_element(moves);
             self.caller.write(to, size, value);
+            within_element(false);
             self.pass(elements, moves, true);
             rest -= elements;
             if instruction.repeats {
@@ -139,7 +147,9 @@ impl Run<'_> {
                 true => self.read(self.general[RSI], self.size),
                 false => low(self.general[RAX], self.size),
             };
+            within_element(compares);
             let other = self.read(self.general[RDI], self.size);
+            within_element(false);
             self.pass(1, compares, true);
             if instruction.repeats {
                 self.general[RCX] = rest;
