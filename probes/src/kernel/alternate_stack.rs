@@ -106,6 +106,18 @@ global_asm!(
     ".globl heddle_call_on_stack",
     "heddle_call_on_stack:",
     ".cfi_startproc",
+    "sub rsp, 8",
+    ".cfi_def_cfa_offset 16",
+    "call 2f",
+    "add rsp, 8",
+    ".cfi_def_cfa_offset 8",
+    "ret",
+    ".cfi_endproc",
+    "2:",
+    ".cfi_startproc",
+    // Unwinders expect the frames of callers at higher addresses, except where a signal came. Its caller is therefore
+    // a separate function: its return address counts as that of the interrupted instruction.
+    ".cfi_signal_frame",
     "push rbp",
     ".cfi_def_cfa_offset 16",
     ".cfi_offset rbp, -16",
