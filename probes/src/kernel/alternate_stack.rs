@@ -253,8 +253,8 @@ unsafe fn call(delivery: Delivery, frame: *mut Frame, top: Option<u64>) {
         false => (0, 0),
     };
     let outer = task.shown_registers.replace(registers);
-    // SAFETY: the caller's promise. Handlers have one of these types, chosen by `SA_SIGINFO`; on an alternate stack, the
-    // further arguments are in registers that a handler without them ignores. `info` has room for a `siginfo_t`.
+    // SAFETY: the caller's promise. Handlers have one of these types, chosen by `SA_SIGINFO`. On an alternate stack,
+    // the further arguments are in registers that a handler without them ignores. `info` has room for a `siginfo_t`.
     unsafe {
         if delivery.is_informed() {
             information.write(signal, info as u64);
