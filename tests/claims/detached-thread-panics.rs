@@ -4,7 +4,7 @@ use std::time::Duration;
 fn main() {
     thread::spawn(|| {
         let _ = std::panic::catch_unwind(|| ());
-        panic!("nobody learns of this");
+        panic!("never joined");
     });
     thread::sleep(Duration::from_millis(10));
 }

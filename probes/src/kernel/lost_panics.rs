@@ -65,30 +65,30 @@ fn words(address: u64) -> Option<[u64; 2]> {
     raw::read(address, bytes.as_flattened_mut()).then(|| bytes.map(u64::from_ne_bytes))
 }
 
-/// The running task ends.
+/// The running task ends. Whether it is or will be detached decides whether its panic is lost.
 pub(super) fn task_ends(task: &Task) {
-    let is_lost = task.detached.get() && task.panic_ends.get();
     // It does nothing visible after a panic that it did not catch.
-    if is_lost && task.last_step.get() <= task.panic_step.get() {
+    if task.panic_ends.get() && task.last_step.get() <= task.panic_step.get() {
         task.lost_panic.set(output::printed().len() as u64 + 1);
     }
 }
 
-/// The end of the execution, or the panic that was lost, if nothing else tells more about it.
+/// The end to report: a panic that was lost instead of no failure, and instead of a failure that may follow from it.
 pub(crate) fn instead_of(end: End) -> End {
     use FailureKind::{Exit, Livelock, Panic, Spin};
-    let tells_less = match &end {
+    let may_follow = match &end {
         End::Passed => true,
         End::Failed(found) => {
             found.kind.is_deadlock() || matches!(found.kind, Exit | Livelock | Spin)
         }
         _ => false,
     };
-    if !tells_less || !outcome::counts(Panic) {
+    if !may_follow || !outcome::counts(Panic) {
         return end;
     }
     let created = &world().tasks[..usize::from(world().created.get())];
-    match (0..).zip(created).find(|(_, task)| task.lost_panic.get() != 0) {
+    let is_lost = |task: &Task| task.detached.get() && task.lost_panic.get() != 0;
+    match (0..).zip(created).find(|(_, task)| is_lost(task)) {
         Some((number, task)) => End::Failed(Box::new(found(number, task))),
         None => end,
     }

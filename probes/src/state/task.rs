@@ -328,7 +328,7 @@ pub(crate) struct Task {
     pub(crate) last_step: Cell<u64>,
     /// Whether only the standard library's function that runs the thread's closure catches a panic that was raised.
     pub(crate) panic_ends: Cell<bool>,
-    /// If a panic has ended the thread, which was detached: how much the program had printed by then, plus 1. Else 0.
+    /// If a panic has ended the thread: how much the program had printed by then, plus 1. Else 0.
     pub(crate) lost_panic: Cell<u64>,
     /// When its pending wait expires by its clock, or [`crate::state::time::NEVER`].
     pub(crate) deadline: Cell<u64>,
