@@ -16,6 +16,8 @@ use traces::wire::FoundFailure;
 
 /// How many of the last printed bytes are searched for a message.
 const TAIL: usize = 4096;
+/// The panic of a scope, one of whose threads has panicked.
+pub(super) const SCOPE_PANICKED: &str = "a scoped thread panicked";
 
 fn fail(kind: FailureKind, site: u64, detail: String) -> ! {
     outcome::end_here(End::Failed(Box::new(outcome::found(kind, site, detail))))
@@ -73,7 +75,7 @@ pub(super) fn panic_message_in(printed: &[u8]) -> Option<String> {
     while let Some(at) = tail[..until].rfind(START) {
         let message = message_at(&tail[at..until], LINES).replace('\n', " ");
         let passes_on = message.contains("` on an `Err` value: Any { .. }")
-            || message.ends_with("a scoped thread panicked");
+            || message.ends_with(SCOPE_PANICKED);
         let is_panic = message.contains(" panicked at ");
         if is_panic && !passes_on {
             return Some(message);

@@ -5,7 +5,8 @@
 //! all of its threads have ended. So it is known at the end of the execution only whether the panic is lost.
 
 use crate::fiber::handlers;
-use crate::kernel::{abort, output, panic_stack};
+use crate::kernel::abort::{self, SCOPE_PANICKED};
+use crate::kernel::{output, panic_stack};
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::task::Task;
@@ -44,10 +45,11 @@ fn ends_thread(task: &Task) -> bool {
 /// text: an address and a length.
 fn is_of_scope(exception: u64) -> bool {
     const PAYLOAD: u64 = 40;
-    const TEXT: &[u8; 24] = b"a scoped thread panicked";
     let data = words(exception + PAYLOAD).map_or([0; 2], words_of_text);
-    let mut text = [0; TEXT.len()];
-    data[1] == text.len() as u64 && raw::read(data[0], &mut text) && text == *TEXT
+    let mut text = [0; SCOPE_PANICKED.len()];
+    data[1] == text.len() as u64
+        && raw::read(data[0], &mut text)
+        && text == SCOPE_PANICKED.as_bytes()
 }
 
 /// The address and the length of a payload's text; zeros if it is none.

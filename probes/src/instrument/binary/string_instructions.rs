@@ -131,7 +131,10 @@ impl Run<'_> {
             !self.descends && to.is_multiple_of(8) && rest.saturating_mul(self.size) >= 8;
         let reads_written = moves && to.wrapping_sub(from) < 8;
         let is_point = |start, writes| self.caller.has_point(start, 8, writes);
-        has_word && !reads_written && !is_point(to, true) && !(moves && is_point(from, false))
+        if !has_word || reads_written || is_point(to, true) {
+            return false;
+        }
+        !moves || !is_point(from, false)
     }
 
     fn search(
