@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 static volatile sig_atomic_t stopped;
-static int requests;
+static volatile int requests;
 static int ends[2];
 
 static void stop(int signal) {

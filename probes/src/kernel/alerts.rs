@@ -66,7 +66,13 @@ pub(crate) fn handle(operation: Operation, object: u64, site: u64, gate: Gate) {
         let limited_wait = task.limited_wait.get();
         let open_files = task.open_files.take();
         let before = time::begin_handler();
+        // Before a call that waits with another signal mask, the task has the one from before.
+        let outside = task.masked_outside.get();
+        let inside = (is_before_call && outside != 0).then(|| task.mask.replace(outside));
         let handled = signal_delivery::handle_all();
+        if let Some(mask) = inside {
+            task.mask.set(mask);
+        }
         task.waits_on.set(waits);
         if !is_before_call && ends(handled) {
             task.interrupted.set(true);
@@ -83,6 +89,9 @@ pub(crate) fn handle(operation: Operation, object: u64, site: u64, gate: Gate) {
         // The gate may have been opened for the signal.
         let due = cancellation::is_at_point(task) && cancellation::is_due();
         task.set_gate(if due { cancellation::opened(gate) } else { gate });
+        if is_before_call {
+            signal_delivery::call_begins();
+        }
         // The task waits again, and may close a cycle of waiting tasks.
         world().suspect.set(World::ALL);
         // SAFETY: as in `point`.

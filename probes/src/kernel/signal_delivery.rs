@@ -126,6 +126,13 @@ pub(crate) fn park_signalled() {
     }
 }
 
+/// The running task is about to wait in a call. Signals that only the call unmasks may have come before.
+pub(super) fn call_begins() {
+    if is_wanted(world().task()) {
+        interpose_handler(world().current.get());
+    }
+}
+
 /// If a signal came within an instruction that the running task has executed, and it has not parked since: handles it
 /// in a separate step.
 pub(crate) fn handle_signalled(site: u64) {

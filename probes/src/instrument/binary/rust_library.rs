@@ -73,6 +73,9 @@ const FUNCTIONS: [([&str; 2], Known); 10] = [
 /// The module of the channels.
 const CHANNELS: &str = "3std4sync4mpmc";
 
+/// `enable::run` runs the destructors of a thread's variables. It drops the thread's own handle, which others have too.
+const RUNS_DESTRUCTORS: &str = "5guard3key6enable3run";
+
 /// The functions of a module that are not explored like all others, by their addresses.
 pub(super) fn functions(image: &Image) -> HashMap<u64, Known> {
     image.functions_named(of).into_iter().collect()
@@ -82,6 +85,9 @@ fn of(symbol: &[u8]) -> Option<Known> {
     let contains = |part: &str| symbol.windows(part.len()).any(|at| at == part.as_bytes());
     // Most symbols of a program are not the library's.
     if !["3std3sys", "4core4sync6atomic", CHANNELS].iter().any(|part| contains(part)) {
+        return None;
+    }
+    if contains(RUNS_DESTRUCTORS) {
         return None;
     }
     let is = |parts: &[&str; 2]| parts.iter().all(|part| contains(part));
