@@ -47,15 +47,21 @@ impl Statement {
         }
     }
 
-    /// The accesses, each one step: the bytes, and whether it writes. A call fills more than eight bytes in
-    /// pieces.
+    /// The accesses, each one step: the bytes, and whether it writes. A call fills the largest piece of 1, 2, 4 or 8
+    /// bytes that is aligned, and so on.
     fn steps(&self) -> Vec<(Range<usize>, bool)> {
         match self {
-            Statement::Fill(to, _) if to.len() > 8 => {
-                let words = (to.start & !7..to.end).step_by(8);
-                words.map(|word| (word.max(to.start)..(word + 8).min(to.end), true)).collect()
+            Statement::Fill(to, _) => {
+                let (mut pieces, mut at) = (Vec::new(), to.start);
+                while at < to.end {
+                    let fits = |size: &usize| at.is_multiple_of(*size) && at + size <= to.end;
+                    let end = at + [8, 4, 2].into_iter().find(fits).unwrap_or(1);
+                    pieces.push((at..end, true));
+                    at = end;
+                }
+                pieces
             }
-            Statement::Store(to, _) | Statement::Fill(to, _) => vec![(to.clone(), true)],
+            Statement::Store(to, _) => vec![(to.clone(), true)],
             Statement::Add(at) => vec![(at.clone(), false), (at.clone(), true)],
             Statement::Copy(from, to) => {
                 vec![(from.clone(), false), (*to..to + from.len(), true)]
