@@ -48,11 +48,13 @@ fn the_kind_can_be_left_out() {
 }
 
 /// The words by which a search notices such calls are known to replays: a schedule in which a handler changes what
-/// the interrupted thread continues with fails again. (`strtok` then finds no more text, and returns null.)
+/// the interrupted thread continues with fails again. (`strtok` then continues in the frame of the handler, which has
+/// ended: it finds other text, or none and returns null.)
 #[test]
 fn a_failure_that_a_handler_causes_is_repeated() {
     let home = Home::new();
     let report = search(&home, "handler_divides_text", &["--fail-on", "abort,crash"]);
-    let kinds: Vec<FailureKind> = report.bugs.iter().map(|bug| bug.kind).collect();
-    assert_eq!((kinds, report.unconfirmed.len()), (vec![FailureKind::Crash], 0), "{report:#?}");
+    let [bug] = &report.bugs[..] else { panic!("{report:#?}") };
+    assert!(matches!(bug.kind, FailureKind::Abort | FailureKind::Crash), "{report:#?}");
+    assert_eq!(report.unconfirmed.len(), 0, "{report:#?}");
 }

@@ -148,15 +148,25 @@ impl Machine<'_> {
     pub(super) fn may_interrupt(&self, state: &State, task: usize) -> bool {
         state.tasks[task].signal == Some(true)
             && state.tasks[task].pending == Pending::Call
-            && !self.program.handler.is_some_and(|handler| handler.restarts)
+            && !self.is_restarted(state, task)
+    }
+
+    /// Whether the call in which the task waits is restarted after the handler. The kernel restarts no wait on a futex
+    /// that has a time limit.
+    fn is_restarted(&self, state: &State, task: usize) -> bool {
+        let is_limited = match self.call(state, task) {
+            Call::FutexWait { limited, .. } => limited,
+            Call::SemTimedWait(..) => true,
+            _ => false,
+        };
+        self.program.handler.is_some_and(|handler| handler.restarts) && !is_limited
     }
 
     /// A task at a call, or blocked in it, handles a signal: in the wait, or just before it.
     fn handle(&self, state: &mut State, task: usize, way: u32) -> Result<(), Misuse> {
         let waited = state.tasks[task].signal.take() == Some(true) && way == 0;
         self.run_handler(state, task)?;
-        let restarts = self.program.handler.is_some_and(|handler| handler.restarts);
-        if !waited || restarts {
+        if !waited || self.is_restarted(state, task) {
             return Ok(());
         }
         // A wait that was interrupted before stays interrupted.
