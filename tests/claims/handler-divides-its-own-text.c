@@ -5,7 +5,7 @@
 #include <string.h>
 static char text[] = "one two";
 static void handler(int n) {
-    char own[] = "a b";
+    static char own[] = "a b";
     strtok(own, " ");
 }
 static void *worker(void *u) {

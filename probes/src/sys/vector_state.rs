@@ -4,7 +4,8 @@
 use crate::sys::dispatch::vector_offset;
 
 /// Saves all vector state below the stack: rsp and r12 are then its aligned address. If the program has used the x87
-/// registers, they are empty then, as other tasks and functions expect them. Changes rax, rcx and rdx. The template's `size` and `mask` are [`VECTOR_SIZE`](crate::sys::dispatch::VECTOR_SIZE)
+/// registers, they are empty then, as other tasks and functions expect them. Changes rax, rcx and rdx. The
+/// template's `size` and `mask` are [`VECTOR_SIZE`](crate::sys::dispatch::VECTOR_SIZE)
 /// and [`VECTOR_MASK`](crate::sys::dispatch::VECTOR_MASK).
 macro_rules! save_vectors {
     () => {
