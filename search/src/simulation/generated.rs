@@ -313,4 +313,21 @@ mod tests {
         wrong.sort();
         assert!(wrong.is_empty(), "{}: {:?}", wrong.len(), &wrong[..wrong.len().min(20)]);
     }
+
+    /// The process ends after main joined one task and before it joins the next, which has ended. Without a
+    /// preemption main must have waited for that.
+    #[test]
+    fn a_process_may_end_between_two_joins() {
+        let zero = At(0, None);
+        let body = vec![Code::FetchAdd(1, zero, Value::Is(1))];
+        let mut last = body.clone();
+        fail_unless_less(&mut last);
+        let tasks = (0..3).map(|task| (task as usize, task)).collect();
+        let program = programs::with(vec![body.clone(), body, last], tasks, vec![0], 0, &[]);
+        for bound in 0..3 {
+            let (found, _) = sorted(classes(&program, BoundedDpor::new(bound)));
+            let icb = Iterative::new(Measure::Preemptions, Some(bound));
+            assert_eq!(found, sorted(classes(&program, icb)).0, "within {bound} preemptions");
+        }
+    }
 }

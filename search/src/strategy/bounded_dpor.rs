@@ -306,10 +306,11 @@ impl BoundedDpor {
         found: &mut Vec<usize>,
     ) {
         let path = &self.path;
-        // Whether the other task executed an event between that node and the end of the path.
+        // Whether the event's task executed something between that node and the end of the path that can be
+        // observed. If the process ends while tasks could continue, what they have executed can.
         let ran_between = |at: usize| {
             let own = backwards(vec![self.accesses.of(event.task)], at + 1, among.end);
-            own.map(|own| &path[own].event).any(|own| !own.accesses().is_empty())
+            own.map(|own| &path[own].event).any(|own| self.exits || !own.accesses().is_empty())
         };
         let places = if ends || joins(event, task) {
             vec![self.accesses.of(task)]
