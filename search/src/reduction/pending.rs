@@ -4,6 +4,20 @@ use super::objects::Objects;
 use serde::{Deserialize, Serialize};
 use traces::{Operation, TaskId};
 
+/// Whether an atomic operation counts: adds to a number, of which the task observes little.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Counting {
+    /// No.
+    #[default]
+    None,
+    /// It adds or subtracts any number, and the task does not observe the result.
+    Adds,
+    /// It adds 1, and the task observes at most whether the result is positive.
+    Raises,
+    /// It subtracts 1, and the task observes at most whether the result is positive.
+    Lowers,
+}
+
 /// Whether a test harness runs in main, which then runs only when no other task can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Harness {
@@ -35,8 +49,10 @@ pub struct PendingOperation {
     pub message: u64,
     /// The code location.
     pub site: u64,
-    /// The current value of the semaphore.
+    /// The current value of the semaphore or counter; for a counter, 0 stands for all values that are not positive.
     pub value: u64,
+    /// Whether the operation counts.
+    pub counting: Counting,
     /// Whether the task is enabled.
     pub enabled: bool,
     /// Whether only time keeps the task from its next step, an expiry ([`crate::time`]).
@@ -119,6 +135,7 @@ impl PendingOperation {
             message: 0,
             site,
             value: 0,
+            counting: Counting::None,
             enabled: true,
             not_due: false,
             woken: false,

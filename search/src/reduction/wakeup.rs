@@ -129,9 +129,22 @@ pub mod flat {
 /// Whether `event` can come first in `sequence`: it depends on no event before it.
 #[must_use]
 pub fn can_begin_with(event: &Event, sequence: &[StepRef<'_>]) -> bool {
+    begins_unless(event, sequence, |seen| event.depends(seen))
+}
+
+/// The same for an event of a tree, where other events that are not in the sequence may precede it.
+fn can_continue_with(event: &Event, sequence: &[StepRef<'_>]) -> bool {
+    begins_unless(event, sequence, |seen| event.depends_on_many(seen))
+}
+
+fn begins_unless(
+    event: &Event,
+    sequence: &[StepRef<'_>],
+    depends: impl Fn(&Event) -> bool,
+) -> bool {
     match sequence.iter().position(|seen| seen.event.task == event.task) {
         Some(at) => !sequence[..at].iter().any(|earlier| sequence[at].is_after(earlier)),
-        None => !sequence.iter().any(|seen| seen.event.depends(event)),
+        None => !sequence.iter().any(|seen| depends(seen.event)),
     }
 }
 
@@ -151,7 +164,7 @@ pub fn is_covered(asleep: &[Event], elsewhere: &[Event], sequence: &[StepRef<'_>
 /// Whether the tree already has a sequence equivalent to this one.
 #[must_use]
 pub fn leads_to(mut tree: &[Node], mut sequence: Vec<StepRef<'_>>) -> bool {
-    while let Some(node) = tree.iter().find(|node| can_begin_with(&node.event, &sequence)) {
+    while let Some(node) = tree.iter().find(|node| can_continue_with(&node.event, &sequence)) {
         sequence.retain({
             let mut own = true;
             move |seen| seen.event.task != node.event.task || !std::mem::take(&mut own)
@@ -169,7 +182,7 @@ pub fn insert(mut tree: &mut Vec<Node>, mut sequence: Vec<StepRef<'_>>) {
     'deeper: while !sequence.is_empty() {
         for at in 0..tree.len() {
             let event = &tree[at].event;
-            if !can_begin_with(event, &sequence) {
+            if !can_continue_with(event, &sequence) {
                 continue;
             }
             if let Some(own) = sequence.iter().position(|seen| seen.event.task == event.task) {

@@ -139,15 +139,17 @@ impl Generated {
 
 /// Generates a program. Variables from number 3 on are semaphores.
 fn program(rng: &mut Rng) -> Program {
-    let themes: [&[u32]; 6] = [
+    let themes: [&[u32]; 8] = [
         &[0, 1, 2, 3],
         &[0, 1, 4, 4, 4],
         &[0, 1, 4, 5, 6],
         &[0, 1, 4, 7, 8, 9],
         &[1, 10, 10, 11],
         &[0, 1, 12, 12, 13, 13, 14],
+        &[0, 4, 15, 15, 15, 16, 16],
+        &[0, 4, 15, 16, 17, 17, 17],
     ];
-    let mut program = compose(rng, &themes, body, vec![0, 0, 0, 1, 0], 2);
+    let mut program = compose(rng, &themes, body, vec![0, 0, 0, 1, 0, 3, 1], 2);
     program.streams = vec![2, 1];
     program
 }
@@ -231,6 +233,13 @@ pub(super) fn body(rng: &mut Rng, theme: &[u32]) -> Vec<Code> {
                 code.push(Code::Receive(1, stream, len));
             }
             14 => code.push(Code::Shut(rng.below(5) as usize / 4)),
+            // A counter from 3 on, and one from 1 on.
+            15 => code.push(Code::Count(1, At(5 + rng.below(3) as usize / 2, None), -1)),
+            17 => {
+                let number = 1 - 2 * i64::from(rng.below(2));
+                code.push(Code::Add(At(rng.below(7) as usize / 5 * 5, None), number));
+            }
+            16 => code.push(Code::Count(1, At(5 + rng.below(3) as usize / 2, None), 1)),
             _ => code.push(Code::Broadcast(0)),
         }
         // Sometimes a branch depends on the value that was read.
@@ -312,6 +321,28 @@ mod tests {
         println!("within bounds: {classes} classes, dpor {bounded}, icb {icb} executions");
         wrong.sort();
         assert!(wrong.is_empty(), "{}: {:?}", wrong.len(), &wrong[..wrong.len().min(20)]);
+    }
+
+    /// Of several decrements of a counter, only the last one is ordered: as many executions as tasks that may be last.
+    #[test]
+    fn one_execution_for_each_task_that_may_use_up_a_counter() {
+        for tasks in 2..=6 {
+            let body = vec![Code::Count(1, At(0, None), -1)];
+            let all = (0..tasks).map(|task| (0, task)).collect();
+            let program = programs::with(vec![body], all, vec![tasks], 0, &[]);
+            let (found, executions) = sorted(classes(&program, Dpor::new()));
+            assert_eq!((found.len(), executions), (tasks as usize, tasks as usize));
+        }
+    }
+
+    /// Additions whose results are not observed have one order.
+    #[test]
+    fn one_execution_for_all_orders_of_additions() {
+        let body = vec![Code::Add(At(0, None), 2), Code::Add(At(0, None), -1)];
+        let all = (0..4).map(|task| (0, task)).collect();
+        let program = programs::with(vec![body], all, vec![0], 0, &[]);
+        let (found, executions) = sorted(classes(&program, Dpor::new()));
+        assert_eq!((found.len(), executions), (1, 1));
     }
 
     /// The process ends after main joined one task and before it joins the next, which has ended. Without a

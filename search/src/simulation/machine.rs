@@ -232,6 +232,16 @@ impl<'p> Machine<'p> {
                 let index = self.at(task, at);
                 self.variables[index] = self.value(task, value);
             }
+            Code::Add(at, number) => {
+                let index = self.at(task, at);
+                self.variables[index] += number;
+            }
+            Code::Count(register, at, by) => {
+                let index = self.at(task, at);
+                self.variables[index] += by;
+                let is_positive = self.variables[index] > 0;
+                self.tasks[task].registers[register] = if is_positive { 0 } else { 2 };
+            }
             Code::FetchAdd(register, at, value) => {
                 let index = self.at(task, at);
                 let before = self.variables[index];

@@ -36,6 +36,10 @@ pub enum Code {
     Store(At, Value),
     /// Register = variable, variable += value, atomically.
     FetchAdd(usize, At, Value),
+    /// Variable += the number, atomically.
+    Add(At, i64),
+    /// Variable += the number, which is 1 or -1, atomically; register = 0 if it is positive then, else 2.
+    Count(usize, At, i64),
     /// Register = variable, variable = value, atomically.
     Exchange(usize, At, Value),
     /// Register = variable; if it equals the first value, variable = the second; atomically.

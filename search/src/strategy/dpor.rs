@@ -282,10 +282,12 @@ impl Dpor {
                 sequence.push(StepRef { event: &later.event, clock: &later.clock });
             }
         }
+        let ahead = event.ahead_of(&frame.event);
+        let event = ahead.as_ref().unwrap_or(event);
         let mut clock = before.to_vec();
         // Events that are known to happen before an event of the sequence join the sequence.
         for seen in sequence.iter().rev() {
-            if !covers(&clock, seen.event) && seen.event.depends(event) {
+            if !covers(&clock, seen.event) && seen.event.depended(event) {
                 join(&mut clock, seen.clock);
             }
         }

@@ -2,7 +2,7 @@
 
 use super::moment::Moment;
 use super::objects::ObjectMoments;
-use crate::reduction::events::{Access, Event, Map};
+use crate::reduction::events::{Access, Event, Group, Map};
 use crate::reduction::pending::PendingOperation;
 use traces::primitives::Dependence;
 use traces::{Operation, TaskId};
@@ -167,17 +167,9 @@ impl Clocks {
         for &(object, access) in event.observable_accesses() {
             let Some(object) = self.objects.get(&object) else { continue };
             moment.join(object.changed);
-            let (read, shared) = match access {
-                Access::Read => (false, true),
-                Access::Share | Access::Unshare => (true, false),
-                _ => (true, true),
-            };
-            if read {
-                moment.join(object.read);
-            }
-            if shared {
-                moment.join(object.shared);
-            }
+            let own = access.group().map(|group| group as usize);
+            let others = object.groups.iter().enumerate().filter(|(group, _)| Some(*group) != own);
+            others.for_each(|(_, others)| moment.join(*others));
         }
         moment
     }
@@ -198,7 +190,7 @@ impl Clocks {
                 _ => moment.join(object.since(event)),
             }
             if !matches!(access, Access::Share | Access::Read) {
-                moment.join(object.shared);
+                moment.join(object.groups[Group::Shared as usize]);
             }
         }
         moment
@@ -310,10 +302,9 @@ impl Clocks {
                 }
                 _ => {}
             }
-            let to = match access {
-                Access::Read => &mut object.read,
-                Access::Share | Access::Unshare => &mut object.shared,
-                _ => &mut object.changed,
+            let to = match access.group() {
+                Some(group) => &mut object.groups[group as usize],
+                None => &mut object.changed,
             };
             to.join(moment);
         }
@@ -336,8 +327,8 @@ impl Clocks {
         let is_reached =
             |moment: &Moment| moment.clock <= least.clock && moment.readings <= least.readings;
         self.objects.retain(|_, object| {
-            let moments = [object.changed, object.since, object.read, object.shared];
-            object.has_expirations() || !moments.iter().all(is_reached)
+            let mut moments = [object.changed, object.since].into_iter().chain(object.groups);
+            object.has_expirations() || !moments.all(|moment| is_reached(&moment))
         });
     }
 }

@@ -2,7 +2,7 @@
 
 use super::expirations::Expirations;
 use super::moment::Moment;
-use crate::reduction::events::{Access, Event, SIGNALS};
+use crate::reduction::events::{Access, Event, Group, SIGNALS};
 use traces::Operation;
 
 #[derive(Debug, Clone, Default)]
@@ -11,8 +11,8 @@ pub(super) struct ObjectMoments {
     /// Since when what waits for the object can have it, apart from what timers do.
     pub(super) since: Moment,
     expirations: Option<Box<Expirations>>,
-    pub(super) read: Moment,
-    pub(super) shared: Moment,
+    /// By [`Group`]: the latest of its accesses.
+    pub(super) groups: [Moment; Group::COUNT],
     /// The clock at which a task acquired the object exclusively for the last time.
     pub(super) held_from: Option<u64>,
     /// The end of the last time that the object was held for longer than a moment.

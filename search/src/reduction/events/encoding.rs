@@ -20,8 +20,9 @@ pub(super) struct Encoded(
 pub(super) const EXITS: u8 = 1;
 pub(super) const CONDITIONAL: u8 = 2;
 pub(super) const WAITS: u8 = 4;
+pub(super) const USES_UP: u8 = 8;
 
-pub(super) const ACCESSES: [Access; 9] = [
+pub(super) const ACCESSES: [Access; 13] = [
     Access::Read,
     Access::Write,
     Access::Lock,
@@ -31,6 +32,10 @@ pub(super) const ACCESSES: [Access; 9] = [
     Access::Post(true),
     Access::Share,
     Access::Unshare,
+    Access::Add,
+    Access::Raise,
+    Access::Lower(false),
+    Access::Lower(true),
 ];
 
 pub(super) fn code(access: Access) -> u8 {
@@ -42,16 +47,20 @@ mod tests {
     use super::*;
     use crate::PendingOperation;
     use crate::reduction::events::Event;
+    use crate::reduction::pending::Counting;
     use traces::Operation;
 
     #[test]
     fn events_survive_encoding_and_decoding() {
         for &operation in Operation::ALL {
-            for (writes, value, further) in [(false, 0, 0), (true, 0, 1), (true, 1, 9)] {
+            for (writes, value, further) in
+                [(false, 0, 0), (true, 0, 1), (true, 1, 9), (true, 3, 0)]
+            {
                 let next = PendingOperation {
                     writes,
                     value,
                     mutex: 7,
+                    counting: if writes { Counting::Lowers } else { Counting::None },
                     further_objects: (8..8 + further).collect(),
                     cancellable: true,
                     ..PendingOperation::new(TaskId(3), operation, 5, 6)

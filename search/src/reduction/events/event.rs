@@ -2,8 +2,8 @@
 
 use super::access::Access;
 use super::accesses::Accesses;
-use super::encoding::{ACCESSES, CONDITIONAL, EXITS, Encoded, WAITS, code};
-use crate::reduction::pending::{Harness, PendingOperation};
+use super::encoding::{ACCESSES, CONDITIONAL, EXITS, Encoded, USES_UP, WAITS, code};
+use crate::reduction::pending::{Counting, Harness, PendingOperation};
 use serde::{Deserialize, Serialize};
 use traces::primitives::Dependence;
 use traces::{Operation, TaskId};
@@ -44,6 +44,8 @@ pub struct Event {
     /// Whether the task waits until what other tasks do to the objects enables the operation. (Locks
     /// and semaphores have separate kinds of access, which show what enables them.)
     pub waits: bool,
+    /// Whether the operation decrements a counter from 1.
+    pub uses_up: bool,
     accesses: Accesses,
 }
 
@@ -60,6 +62,7 @@ impl Event {
             exits: false,
             conditional: false,
             waits: false,
+            uses_up: next.counting == Counting::Lowers && next.value == 1,
             accesses: Accesses::NONE,
         };
         let object = next.object;
@@ -72,6 +75,9 @@ impl Event {
             Dependence::Tries if !next.writes => {
                 event.conditional = true;
                 event.touch(object, Access::Read);
+            }
+            Dependence::Tries if next.counting != Counting::None => {
+                event.touch(object, counts(next));
             }
             // It could also run while the lock was held, so it is neither a `Lock` nor a `Share`.
             Dependence::Tries => event.touch(object, Access::Write),
@@ -251,6 +257,30 @@ impl Event {
         event
     }
 
+    /// If the event updates a counter: the same event where it comes before `other`, with which it races, and
+    /// before all that depends on that.
+    ///
+    /// A decrement from 1 leaves 1 if it comes before another one. In other cases the value there is known
+    /// only where it cannot be lower than it was here. (No increment is among what depends on `other` and came
+    /// before this event: it would race with the event itself.)
+    #[must_use]
+    pub fn ahead_of(&self, other: &Event) -> Option<Event> {
+        let (object, own) = self.own_object()?;
+        let there = match (own, other.access(object)?) {
+            (Access::Write, Access::Lower(_)) if self.uses_up => Access::Lower(false),
+            (Access::Lower(true), Access::Raise) => Access::Lower(false),
+            (Access::Add, _)
+            | (Access::Raise, Access::Lower(_))
+            | (Access::Raise | Access::Lower(_), Access::Read) => own,
+            (Access::Raise | Access::Lower(_), _) => Access::Write,
+            _ => return None,
+        };
+        let mut event = self.clone();
+        event.uses_up = false;
+        event.accesses.set_own(there);
+        Some(event)
+    }
+
     /// The same event where its time limit has not passed, so that it waits: none if its operation
     /// does not wait for its object, or has no limit.
     #[must_use]
@@ -329,15 +359,45 @@ impl Event {
             && !matches!(self.operation, O::Yield | O::Sleep | O::Read | O::Await)
     }
 
-    /// Whether another task, or the two tasks themselves, can observe the order of the two events.
+    /// Whether another task, or the two tasks themselves, can observe the order of the two events, one of which is
+    /// pending where the other is executed.
     #[must_use]
     pub fn depends(&self, other: &Event) -> bool {
         if self.task == other.task || self.exits || other.exits {
             return true;
         }
+        self.depends_unless(other, Access::commutes)
+    }
+
+    /// The same for two events of one execution.
+    #[must_use]
+    pub fn depended(&self, other: &Event) -> bool {
+        self.depends_unless(other, Access::commuted)
+    }
+
+    /// Whether a pending event depends on any number of events like `other`.
+    #[must_use]
+    pub fn depends_on_many(&self, other: &Event) -> bool {
+        self.depends_unless(other, Access::commutes_with_many)
+    }
+
+    fn depends_unless(&self, other: &Event, commute: impl Fn(Access, Access) -> bool) -> bool {
+        if self.task == other.task || self.exits || other.exits {
+            return true;
+        }
         self.accesses().iter().any(|&(object, access)| {
-            other.access(object).is_some_and(|theirs| !access.commutes(theirs))
+            other.access(object).is_some_and(|theirs| !commute(access, theirs))
         })
+    }
+}
+
+/// How an operation that counts accesses its counter.
+fn counts(next: &PendingOperation) -> Access {
+    match (next.counting, next.value) {
+        (Counting::Adds, _) => Access::Add,
+        (Counting::Raises, 1..) => Access::Raise,
+        (Counting::Lowers, 2..) => Access::Lower(next.value > 2),
+        _ => Access::Write,
     }
 }
 
@@ -346,6 +406,7 @@ impl From<Event> for Encoded {
         let accesses = event.accesses.own_first().map(|(object, access)| (object, code(access)));
         let is_true = (u8::from(event.exits) * EXITS) | (u8::from(event.conditional) * CONDITIONAL);
         let is_true = is_true | (u8::from(event.waits) * WAITS);
+        let is_true = is_true | (u8::from(event.uses_up) * USES_UP);
         let Event { task, index, site, operation, other, .. } = event;
         Encoded(task.0, index, site, operation.code(), other, is_true, accesses.collect())
     }
@@ -366,6 +427,7 @@ impl TryFrom<Encoded> for Event {
             exits: is_true & EXITS != 0,
             conditional: is_true & CONDITIONAL != 0,
             waits: is_true & WAITS != 0,
+            uses_up: is_true & USES_UP != 0,
             accesses: Accesses::NONE,
         };
         for (object, access) in accesses {

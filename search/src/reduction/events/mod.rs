@@ -15,7 +15,7 @@ mod event;
 mod hash;
 mod order;
 
-pub use access::Access;
+pub use access::{Access, Group};
 pub use clock::{Clock, covers, join};
 pub use event::Event;
 pub(crate) use event::SIGNALS;

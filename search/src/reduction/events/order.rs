@@ -1,6 +1,6 @@
 //! The happens-before order of the running execution, and rewinding it to an earlier step.
 
-use super::access::Access;
+use super::access::Group;
 use super::clock::{Clock, join};
 use super::event::Event;
 use super::hash::{Map, mix};
@@ -13,10 +13,8 @@ use traces::{Operation, TaskId};
 struct ObjectClocks {
     /// The clock of the last operation that commutes with no other: a write, or an exclusive lock.
     changed: Clock,
-    /// The joined clocks of the reads since that operation.
-    read: Clock,
-    /// The joined clocks of the shared acquisitions since that operation.
-    shared: Clock,
+    /// By [`Group`]: the joined clocks of its accesses since that operation.
+    groups: [Clock; Group::COUNT],
 }
 
 /// The happens-before order of the running execution.
@@ -73,8 +71,7 @@ enum Slot {
     Count(usize),
     Waiting(usize),
     Changed(usize),
-    Read(usize),
-    Shared(usize),
+    Group(usize, Group),
 }
 
 impl Journal {
@@ -135,8 +132,9 @@ impl Order {
                 }
                 Slot::Task(task) => Some(&mut self.tasks[task]),
                 Slot::Changed(object) => Some(&mut self.objects[object].changed),
-                Slot::Read(object) => Some(&mut self.objects[object].read),
-                Slot::Shared(object) => Some(&mut self.objects[object].shared),
+                Slot::Group(object, group) => {
+                    Some(&mut self.objects[object].groups[group as usize])
+                }
             };
             if let Some(clock) = clock {
                 clock.clear();
@@ -198,8 +196,7 @@ impl Order {
         self.hash = 0;
         for object in &mut self.objects {
             object.changed.clear();
-            object.read.clear();
-            object.shared.clear();
+            object.groups.iter_mut().for_each(Clock::clear);
         }
     }
 
@@ -324,17 +321,9 @@ impl Order {
             self.slots.push(number as usize);
             let object = &self.objects[number as usize];
             join(&mut clock, &object.changed);
-            let (read, shared) = match access {
-                Access::Read => (false, true),
-                Access::Share | Access::Unshare => (true, false),
-                _ => (true, true),
-            };
-            if read {
-                join(&mut clock, &object.read);
-            }
-            if shared {
-                join(&mut clock, &object.shared);
-            }
+            let own = access.group().map(|group| group as usize);
+            let others = object.groups.iter().enumerate().filter(|(group, _)| Some(*group) != own);
+            others.for_each(|(_, others)| join(&mut clock, others));
         }
         if event.exits {
             for other in 0..self.tasks.len() {
@@ -348,10 +337,9 @@ impl Order {
         self.counts[me] = event.index + 1;
         for (&slot, &(_, access)) in self.slots.iter().zip(event.accesses()) {
             let object = &mut self.objects[slot];
-            let (to, old) = match access {
-                Access::Read => (&mut object.read, Slot::Read(slot)),
-                Access::Share | Access::Unshare => (&mut object.shared, Slot::Shared(slot)),
-                _ => (&mut object.changed, Slot::Changed(slot)),
+            let (to, old) = match access.group() {
+                Some(group) => (&mut object.groups[group as usize], Slot::Group(slot, group)),
+                None => (&mut object.changed, Slot::Changed(slot)),
             };
             self.journal.keep(old, to);
             join(to, &clock);

@@ -19,9 +19,12 @@ impl Machine<'_> {
                 let (site, index) = (self.tasks[task].at as u64, self.at(task, at) as u64);
                 self.tasks[task].waits = reads.waits(task, site, index);
             }
-            Code::Store(..) | Code::FetchAdd(..) | Code::Exchange(..) | Code::CompareSwap(..) => {
-                reads.writes(task)
-            }
+            Code::Store(..)
+            | Code::FetchAdd(..)
+            | Code::Add(..)
+            | Code::Count(..)
+            | Code::Exchange(..)
+            | Code::CompareSwap(..) => reads.writes(task),
             _ => {}
         }
     }

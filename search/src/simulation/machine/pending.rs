@@ -2,7 +2,7 @@
 
 use super::{FIRST, Machine, TaskState};
 use crate::reduction::events::Event;
-use crate::reduction::pending::PendingOperation;
+use crate::reduction::pending::{Counting, PendingOperation};
 use crate::simulation::program::{Code, Notice, Wanted};
 use crate::time::{self, Candidate, MutexWaiter};
 use traces::{Operation, TaskId};
@@ -133,6 +133,21 @@ impl Machine<'_> {
             Code::Store(at, _) => next(Operation::Write, variable(self.at(task, at))),
             Code::FetchAdd(_, at, _) | Code::Exchange(_, at, _) => {
                 next(Operation::Update, variable(self.at(task, at)))
+            }
+            Code::Add(at, _) => {
+                let index = self.at(task, at);
+                PendingOperation {
+                    counting: Counting::Adds,
+                    ..next(Operation::Update, variable(index))
+                }
+            }
+            Code::Count(_, at, by) => {
+                let index = self.at(task, at);
+                PendingOperation {
+                    counting: if by > 0 { Counting::Raises } else { Counting::Lowers },
+                    value: self.variables[index].max(0) as u64,
+                    ..next(Operation::Update, variable(index))
+                }
             }
             Code::CompareSwap(_, at, expected, _) => {
                 let index = self.at(task, at);

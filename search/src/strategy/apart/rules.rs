@@ -1,7 +1,7 @@
 //! Which events conflict, and which this strategy knows.
 
 use crate::reduction::events::{Access, Event};
-use crate::reduction::pending::{Harness, PendingOperation};
+use crate::reduction::pending::{Counting, Harness, PendingOperation};
 
 /// Whether the order of two events matters because of what they access, or because one task runs both.
 /// (The end of a process comes after everything else, and is treated separately.)
@@ -37,7 +37,7 @@ pub(super) fn is_known(next: &PendingOperation) -> bool {
     let times = next.has_timeout || next.not_due;
     let awaits = !next.awaited_objects.is_empty() || !next.restored_objects.is_empty();
     let spins = awaits || next.awaits_unknown;
-    let sends = next.message != 0;
+    let sends = next.message != 0 || next.counting != Counting::None;
     !(shared || waits || sends || times || spins || next.hides_something())
         && next.harness == Harness::None
 }

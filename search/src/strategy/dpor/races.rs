@@ -36,7 +36,10 @@ pub(super) fn races(path: &[PathNode], event: &Event, before: &[u32]) -> Vec<usi
             left -= usize::from(!covers(before, &frame.event));
             let Some(theirs) = frame.event.access(object) else { continue };
             let (races, stop) = match (access, theirs) {
-                _ if access.commutes(theirs) => (false, false),
+                _ if access.commuted(theirs) => (false, false),
+                // Those before it need not be ordered before it.
+                (_, Access::Add | Access::Raise | Access::Lower(_))
+                | (Access::Add | Access::Raise | Access::Lower(_), Access::Read) => (true, false),
                 // A read of its memory may have found it free. A task in a spin loop that waits for the
                 // object to change has not found it taken.
                 (Access::Lock | Access::Take, Access::Read) if !frame.event.tries(object) => {
