@@ -5,6 +5,7 @@ pub(crate) mod access;
 pub(crate) mod atoms;
 pub(crate) mod checkpoint;
 pub(crate) mod clocks;
+pub(crate) mod counters;
 pub(crate) mod delayed_stores;
 pub(crate) mod heap_words;
 pub(crate) mod learned_points;

@@ -1,11 +1,21 @@
 //! The order that an operation creates: what its task acquires and releases.
 
 use crate::detect::clocks::Clocks;
-use crate::detect::shadow::Shadow;
+use crate::detect::shadow::{Shadow, Word};
+use crate::memory::shared_views;
+use search::reduction::events::Group;
 use traces::{Operation, primitives};
 
 /// Combined with the address of a lock: what its readers released. No address has this bit.
 const READERS: u64 = 1 << 63;
+
+/// The groups of updates of counters.
+const COUNTS: [Group; 3] = [Group::Adds, Group::Raises, Group::Lowers];
+
+/// What those released at a counter whose updates are of this group, as an address. No other address has these bits.
+fn updates(group: Group, counter: u64) -> u64 {
+    READERS | (group as u64 + 1) << 58 | shared_views::canonical(counter)
+}
 
 /// A memory order as compilers number it, from relaxed to sequentially consistent.
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +48,24 @@ pub(crate) fn forget(clocks: &Clocks, word: u64, mask: u8) {
     for byte in (0..8).filter(|byte| mask & 1 << byte != 0) {
         clocks.forget(word + byte);
         clocks.forget((word + byte) | READERS);
+        COUNTS.into_iter().for_each(|group| clocks.forget(updates(group, word + byte)));
+    }
+}
+
+/// The task updates the counter at an address of this word, and observes no order of updates of the same group.
+pub(crate) fn count(clocks: &Clocks, word: &Word, task: usize, address: u64, group: Group) {
+    word.set_orders();
+    clocks.acquire(task, address);
+    for other in COUNTS.into_iter().filter(|&other| other != group) {
+        clocks.acquire(task, updates(other, address));
+    }
+    clocks.release(task, updates(group, address));
+}
+
+/// The task acquires what those released that updated the counter at an address of this word, if there is one.
+pub(crate) fn acquire_counts(clocks: &Clocks, word: &Word, task: usize, address: u64) {
+    if word.orders() {
+        COUNTS.into_iter().for_each(|group| clocks.acquire(task, updates(group, address)));
     }
 }
 
@@ -53,6 +81,9 @@ pub(crate) fn atomic(
     if reads {
         if order.acquires() {
             clocks.acquire(task, address);
+            if let Some(word) = shadow.word(address) {
+                acquire_counts(clocks, word, task, address);
+            }
         } else {
             clocks.acquire_relaxed(task, address);
         }

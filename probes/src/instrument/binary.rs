@@ -19,6 +19,7 @@ pub(crate) mod bulk_functions;
 pub(crate) mod calls;
 pub(crate) mod catalogue;
 pub(crate) mod constant_effect;
+mod counting;
 pub(crate) mod decode;
 mod demand;
 mod effective_address;

@@ -16,6 +16,7 @@ use crate::state::task::{ExternalWait, Gate};
 use crate::state::world::world;
 use crate::steps::record;
 use crate::sys::interpose::PROGRAM_CALL;
+use search::reduction::pending::Counting;
 use search::spin::SpinDetector;
 use traces::Operation;
 use traces::store_buffers::MemoryEffect;
@@ -166,6 +167,14 @@ pub(crate) fn arrive(access: &Access, operation: Operation) {
 pub(crate) fn arrive_to_write(access: &Access, operation: Operation, gate: Gate) {
     crate::state::root::root().alike.borrow().writes(me());
     arrive_at(access, operation, gate);
+}
+
+/// Parks before an atomic update, which may count, until the task is chosen.
+pub(crate) fn arrive_to_count(access: &Access, counting: Counting) {
+    let task = world().task();
+    let before = task.counting.replace(counting);
+    arrive_to_write(access, Operation::Update, Gate::Open);
+    task.counting.set(before);
 }
 
 fn arrive_at(access: &Access, operation: Operation, gate: Gate) {

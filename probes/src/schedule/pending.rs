@@ -1,6 +1,7 @@
 //! What each task is about to do.
 
 use crate::detect::atoms;
+use crate::detect::counters;
 use crate::schedule::gates::enabled;
 use crate::schedule::predicates;
 use crate::schedule::stall;
@@ -14,7 +15,7 @@ use crate::state::world::{MAX_TASKS, World};
 use crate::steps::identity;
 use search::PendingOperation;
 use search::reduction::objects::Objects;
-use search::reduction::pending::{Harness, put_main_last};
+use search::reduction::pending::{Counting, Harness, put_main_last};
 use traces::{Operation, TaskId};
 
 /// The next operations of all tasks at a decision.
@@ -63,6 +64,7 @@ const NO_TASK: PendingOperation = PendingOperation {
     further_objects: Objects::NONE,
     site: 0,
     value: 0,
+    counting: Counting::None,
     enabled: false,
     not_due: false,
     woken: false,
@@ -108,6 +110,9 @@ pub(crate) fn next(world: &World, number: u16) -> PendingOperation {
     }
     let value = match operation {
         Operation::SemWait | Operation::SemPost => u64::from(semaphore::value(object)),
+        Operation::Update if task.counting.get() != Counting::None => {
+            counters::value(object, task.size.get())
+        }
         _ => 0,
     };
     let of = match operation {
@@ -146,6 +151,7 @@ pub(crate) fn next(world: &World, number: u16) -> PendingOperation {
         mutex: identity::of(mutex),
         writes,
         value,
+        counting: if operation == Operation::Update { task.counting.get() } else { Counting::None },
         has_timeout: timed,
         enabled: enabled(world, task)
             && !stall::is_stalled(&stalls, number, task)

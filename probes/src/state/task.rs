@@ -5,6 +5,7 @@ use crate::state::awaited::Awaited;
 use crate::state::library_call::LibraryCall;
 use crate::state::stack::Stack;
 use crate::state::world::world;
+use search::reduction::pending::Counting;
 use std::cell::Cell;
 use traces::Operation;
 
@@ -239,6 +240,8 @@ pub(crate) struct Task {
     pub(crate) waits_on: Cell<u64>,
     /// The size of the memory that the pending access touches, in bytes from its object on.
     pub(crate) size: Cell<u64>,
+    /// Whether the pending update counts.
+    pub(crate) counting: Cell<Counting>,
     /// A second word that the pending call modifies, or 0.
     pub(crate) second: Cell<u64>,
     /// The words of a wait on several: an array of [`crate::primitives::waiters::Waiter`], and its
@@ -418,6 +421,7 @@ impl Task {
         wait_order: Cell::new(0),
         woken: Cell::new(false),
         size: Cell::new(0),
+        counting: Cell::new(Counting::None),
         second: Cell::new(0),
         several: Cell::new((0, 0)),
         woken_by: Cell::new(0),
@@ -555,6 +559,7 @@ impl Task {
             second,
             word_identity,
             size,
+            counting,
             several,
             woken_by,
             wait_bits,
@@ -638,6 +643,7 @@ impl Task {
         self.second.set(second.get());
         self.word_identity.set(word_identity.get());
         self.size.set(size.get());
+        self.counting.set(counting.get());
         self.several.set(several.get());
         self.woken_by.set(woken_by.get());
         self.wait_bits.set(wait_bits.get());

@@ -16,6 +16,8 @@ mod calls;
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/catalogue.rs"]
 mod catalogue;
+#[path = "../../../../probes/src/instrument/binary/counting.rs"]
+mod counting;
 #[allow(dead_code, reason = "the runtime uses the rest")]
 #[path = "../../../../probes/src/instrument/binary/decode.rs"]
 mod decode;

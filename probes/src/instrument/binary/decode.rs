@@ -6,6 +6,7 @@
 
 use crate::instrument::binary::bounded_spin::{self, BoundedSpin};
 use crate::instrument::binary::calls::Calls;
+use crate::instrument::binary::counting;
 use crate::instrument::binary::image::{Image, Instrumentation};
 use crate::instrument::binary::lock_sites::{self, LockPart};
 use crate::instrument::binary::outline::{Function, Outline, Request, called};
@@ -190,9 +191,9 @@ impl Source<'_> {
                 && instruction.op0_register() == Register::RBP
                 && instruction.op1_register() == Register::RSP;
             let call = site::call(image, calls, instruction);
-            sites.extend(
-                call.or_else(|| site::accesses(image, factory, calls, instruction, (framed, sum))),
-            );
+            let found =
+                call.or_else(|| site::accesses(image, factory, calls, instruction, (framed, sum)));
+            sites.extend(found.map(|site| Site { counting: counting::of(all, at), ..site }));
             sum = match instruction.mnemonic() {
                 Mnemonic::Add => instruction.op0_register(),
                 _ => Register::None,

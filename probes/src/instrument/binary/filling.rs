@@ -85,6 +85,7 @@ fn probe(site: Site, spin: u32) -> Probe {
         predicate: site.predicate,
         library: site.library,
         exchange: site.exchange,
+        counting: site.counting,
         observes: count > 0
             || site.library != LibraryPart::None
             || site.unknown_call != 0

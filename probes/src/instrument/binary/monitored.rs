@@ -1,10 +1,13 @@
 //! Accesses of instrumented code as steps and as order.
 
 use crate::detect::access::{Access, POINTS, done, is_point, look, me, new_stretch};
+use crate::detect::counters;
 use crate::detect::heap_words;
-use crate::schedule::access_points::{arrive, visit};
+use crate::detect::order;
+use crate::schedule::access_points::{arrive_to_count, visit};
 use crate::schedule::busy_loops::no_step;
-use traces::Operation;
+use search::reduction::events::Group;
+use search::reduction::pending::Counting;
 
 /// An access that is no atomic read-modify-write.
 pub(super) fn plain(access: &Access) {
@@ -12,17 +15,21 @@ pub(super) fn plain(access: &Access) {
     synchronise(access.address, access.size, !access.writes, access.writes, false);
 }
 
-/// An atomic read-modify-write. `counts`: whether it counts for the detection of waiting.
-pub(super) fn update(access: &Access, counts: bool) {
+/// An atomic read-modify-write. `is_monitored`: whether it matters for the detection of waiting.
+pub(super) fn update(access: &Access, counting: Counting, is_monitored: bool) {
     let is_point = is_point(access);
+    let counting = if access.is_of_word() { counting } else { Counting::None };
     if is_point {
-        arrive(access, Operation::Update);
+        arrive_to_count(access, counting);
     } else {
         // A loop that waits for a lock may try to acquire it again and again.
-        no_step(access, counts);
+        no_step(access, is_monitored);
     }
     look(access);
-    synchronise(access.address, access.size, true, true, true);
+    match counters::group(counting, counters::value(access.address, access.size)) {
+        None => synchronise(access.address, access.size, true, true, true),
+        Some(group) => synchronise_count(access, group),
+    }
     if is_point {
         done(access);
     }
@@ -54,9 +61,18 @@ pub(super) fn synchronise(address: u64, size: u64, reads: bool, writes: bool, at
     }
     if reads {
         POINTS.clocks.acquire(me(), address);
+        order::acquire_counts(&POINTS.clocks, cell, me(), address);
     }
     if writes {
         POINTS.clocks.release(me(), address);
     }
+    new_stretch();
+}
+
+/// The same for an update that counts, and commutes with others of its group.
+fn synchronise_count(access: &Access, group: Group) {
+    let Some(cell) = POINTS.shadow.word(access.address) else { return };
+    cell.synchronise(mask(access.address, access.size), &POINTS.clocks);
+    order::count(&POINTS.clocks, cell, me(), access.address, group);
     new_stretch();
 }

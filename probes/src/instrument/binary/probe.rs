@@ -14,6 +14,7 @@ use crate::instrument::binary::private_list::PrivateList;
 use crate::instrument::binary::removal::Removal;
 use crate::instrument::binary::rust_library::LibraryPart;
 use crate::instrument::binary::slots::Slots;
+use search::reduction::pending::Counting;
 use std::cell::Cell;
 use traces::wire::COPIES;
 
@@ -56,6 +57,8 @@ pub(super) struct Probe {
     pub(super) library: LibraryPart,
     /// Which exchange of a word of four bytes it is.
     pub(super) exchange: Exchange,
+    /// Whether it counts.
+    pub(super) counting: Counting,
     /// Whether its instruction is known to have conflicted.
     pub(super) known: Cell<bool>,
     pub(super) counts: hot_probes::Counts,

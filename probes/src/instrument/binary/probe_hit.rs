@@ -670,7 +670,9 @@ fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
     // A call may write less than it reads; `cmpxchg16b` writes all.
     let is_split = size <= 8 || size == 16 && operand.parts == Parts::One;
     match (operand.reads, operand.writes) {
-        (true, true) if probe.atomic => update(&access(true), probe.counts()),
+        (true, true) if probe.atomic => {
+            update(&access(true), probe.counting, probe.counts());
+        }
         // Two steps, as another task may write in between: the instruction must see the value that
         // the first step read.
         (true, true) if is_split && (probe.predicate || is_point(&access(false))) => {

@@ -12,6 +12,7 @@ use iced_x86::{
     Code as Instructions, Decoder, DecoderOptions, FlowControl, Instruction,
     InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory,
 };
+use search::reduction::pending::Counting;
 
 /// An instruction that accesses memory which another task might access.
 #[derive(Debug, Clone)]
@@ -49,6 +50,8 @@ pub(super) struct Site {
     pub(super) library: LibraryPart,
     /// Which exchange of a word of four bytes it is.
     pub(super) exchange: Exchange,
+    /// Whether it counts.
+    pub(super) counting: Counting,
 }
 
 impl Site {
@@ -72,6 +75,7 @@ impl Site {
             predicate: false,
             library: LibraryPart::None,
             exchange: Exchange::None,
+            counting: Counting::None,
         }
     }
 }

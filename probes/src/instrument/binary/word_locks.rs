@@ -21,6 +21,7 @@ use crate::state::locks::word::{FREE, HELD, is_free, word};
 use crate::state::task::Gate;
 use crate::state::world::world;
 use crate::steps::record;
+use search::reduction::pending::Counting;
 use traces::Operation;
 
 const RAX: usize = 0;
@@ -78,7 +79,7 @@ fn update_to_lock(access: &Access, counts: bool) {
     if is_point {
         atoms::note_lock(access.address);
     }
-    monitored::update(access, counts);
+    monitored::update(access, Counting::None, counts);
     if is_point && is_free(access.address) {
         took(access.address);
     }
