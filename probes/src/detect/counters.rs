@@ -5,8 +5,8 @@ use crate::sys::raw;
 use search::reduction::events::Group;
 use search::reduction::pending::Counting;
 
-/// The number of this size at an address; 0 stands for one that is not positive, or the largest, and for memory
-/// that is not mapped.
+/// The number of this size at an address; 0 stands for one that is not positive, or so large that it might overflow,
+/// and for memory that is not mapped.
 pub(crate) fn value(address: u64, size: u64) -> u64 {
     let mut bytes = [0; 8];
     let len = size as usize;
@@ -21,7 +21,7 @@ pub(crate) fn value(address: u64, size: u64) -> u64 {
     }
     let largest = i64::MAX as u64 >> (64 - 8 * size);
     let value = u64::from_le_bytes(bytes);
-    if value < largest { value } else { 0 }
+    if value <= largest / 2 { value } else { 0 }
 }
 
 /// The group of an update of a counter that has this value.

@@ -64,7 +64,7 @@ pub fn runs<'a, S: Strategy>(
 /// If the strategy chooses a task that is not enabled.
 pub fn run<S: Strategy>(program: &Program, strategy: &mut S) -> Run {
     let (mut stalls, mut reads) = (SpinDetector::default(), RepeatedReads::default());
-    stalls.begin(false, true);
+    stalls.begin(false, !program.counts);
     reads.begin();
     let mut machine = Machine::new(program);
     let mut bases = Bases::default();

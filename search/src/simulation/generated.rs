@@ -151,6 +151,7 @@ fn program(rng: &mut Rng) -> Program {
     ];
     let mut program = compose(rng, &themes, body, vec![0, 0, 0, 1, 0, 3, 1], 2);
     program.streams = vec![2, 1];
+    program.counts = true;
     program
 }
 
@@ -329,7 +330,8 @@ mod tests {
         for tasks in 2..=6 {
             let body = vec![Code::Count(1, At(0, None), -1)];
             let all = (0..tasks).map(|task| (0, task)).collect();
-            let program = programs::with(vec![body], all, vec![tasks], 0, &[]);
+            let mut program = programs::with(vec![body], all, vec![tasks], 0, &[]);
+            program.counts = true;
             let (found, executions) = sorted(classes(&program, Dpor::new()));
             assert_eq!((found.len(), executions), (tasks as usize, tasks as usize));
         }
@@ -340,7 +342,8 @@ mod tests {
     fn one_execution_for_all_orders_of_additions() {
         let body = vec![Code::Add(At(0, None), 2), Code::Add(At(0, None), -1)];
         let all = (0..4).map(|task| (0, task)).collect();
-        let program = programs::with(vec![body], all, vec![0], 0, &[]);
+        let mut program = programs::with(vec![body], all, vec![0], 0, &[]);
+        program.counts = true;
         let (found, executions) = sorted(classes(&program, Dpor::new()));
         assert_eq!((found.len(), executions), (1, 1));
     }

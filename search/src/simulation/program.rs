@@ -180,6 +180,9 @@ pub struct Program {
     pub slack: Slack,
     /// Whether main runs only when no other task can.
     pub main_last: bool,
+    /// Whether the order of updates that count is not observed, and loops that change nothing by locks or updates are
+    /// not recognised. (Whether an iteration leaves a counter as it found it depends on that order.)
+    pub counts: bool,
 }
 
 impl Program {

@@ -57,6 +57,7 @@ pub fn with(
         max_steps: 5_000,
         slack: crate::time::SLACK,
         main_last: false,
+        counts: false,
     }
 }
 
@@ -206,6 +207,7 @@ pub fn account() -> Program {
         max_steps: 5_000,
         slack: crate::time::SLACK,
         main_last: false,
+        counts: false,
     }
 }
 

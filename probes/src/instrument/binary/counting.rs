@@ -58,7 +58,9 @@ fn adds_one(one: &Instruction) -> Counting {
 }
 
 /// Whether the code from this index on overwrites the flags before it reads one. At a call and at the end of a
-/// function they hold nothing (System V ABI for AMD64, 3.2.1).
+/// function they hold nothing (System V ABI for AMD64, 3.2.1). A jump to other code is a call in the place of a
+/// return, or leads to a part of the function that the compiler moved away: such a part may read flags, but not the
+/// varying ones, which only comparisons of floating-point numbers and decimal arithmetic set for others.
 fn hides(function: &[Instruction], start: usize, flags: u32) -> bool {
     let mut followed = Vec::new();
     let mut open = vec![start];
@@ -79,14 +81,17 @@ fn hides(function: &[Instruction], start: usize, flags: u32) -> bool {
             function.binary_search_by_key(&target, Instruction::ip)
         };
         match one.flow_control() {
-            _ if one.rflags_modified() & flags == flags => {}
+            _ if one.rflags_modified() & flags == flags && !may_keep_flags(one) => {}
             FlowControl::Next => open.push(at + 1),
             FlowControl::ConditionalBranch => {
                 let Ok(target) = target() else { return false };
                 open.extend([target, at + 1]);
             }
-            // Otherwise a call in the place of a return.
-            FlowControl::UnconditionalBranch => open.extend(target()),
+            FlowControl::UnconditionalBranch => match target() {
+                Ok(target) => open.push(target),
+                Err(_) if flags == VARYING => {}
+                Err(_) => return false,
+            },
             FlowControl::Return
             | FlowControl::Call
             | FlowControl::IndirectCall
@@ -99,6 +104,16 @@ fn hides(function: &[Instruction], start: usize, flags: u32) -> bool {
         }
     }
     true
+}
+
+/// Whether the instruction changes no flags if it shifts by 0, or repeats 0 times.
+fn may_keep_flags(one: &Instruction) -> bool {
+    use Mnemonic as M;
+    let shifts = matches!(
+        one.mnemonic(),
+        M::Shl | M::Shr | M::Sal | M::Sar | M::Rol | M::Ror | M::Rcl | M::Rcr | M::Shld | M::Shrd
+    );
+    shifts || one.has_rep_prefix() || one.has_repne_prefix()
 }
 
 #[cfg(test)]
@@ -173,6 +188,11 @@ mod tests {
             code.ret()
         });
         assert_eq!(found, Counting::Adds);
+        let found = first(|code| {
+            code.lock().dec(dword_ptr(rbx))?;
+            code.jmp(ADDRESS + 0x1000)
+        });
+        assert_eq!(found, Counting::Lowers, "other code may read flags");
     }
 
     #[test]
@@ -199,6 +219,13 @@ mod tests {
             code.ret()
         });
         assert_eq!(found, Counting::None, "one path reads the flags");
+        let found = first(|code| {
+            code.lock().dec(qword_ptr(rbx))?;
+            code.shl(rax, iced_x86::code_asm::cl)?;
+            code.pushfq()?;
+            code.ret()
+        });
+        assert_eq!(found, Counting::None, "a shift by 0 keeps the flags");
         let found = first(|code| {
             code.lock().xadd(qword_ptr(rbx), rax)?;
             code.ret()

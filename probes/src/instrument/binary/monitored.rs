@@ -3,6 +3,7 @@
 use crate::detect::access::{Access, POINTS, done, is_point, look, me, new_stretch};
 use crate::detect::counters;
 use crate::detect::heap_words;
+use crate::detect::learned_points;
 use crate::detect::order;
 use crate::schedule::access_points::{arrive_to_count, visit};
 use crate::schedule::busy_loops::no_step;
@@ -18,7 +19,9 @@ pub(super) fn plain(access: &Access) {
 /// An atomic read-modify-write. `is_monitored`: whether it matters for the detection of waiting.
 pub(super) fn update(access: &Access, counting: Counting, is_monitored: bool) {
     let is_point = is_point(access);
-    let counting = if access.is_of_word() { counting } else { Counting::None };
+    // Whether a loop leaves a counter as it found it depends on the order of all updates.
+    let may_count = access.is_of_word() && !learned_points::has_lock_polls();
+    let counting = if may_count { counting } else { Counting::None };
     if is_point {
         arrive_to_count(access, counting);
     } else {

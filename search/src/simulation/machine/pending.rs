@@ -93,6 +93,7 @@ impl Machine<'_> {
         let site = (self.tasks[task].body as u64) << 16 | self.tasks[task].at as u64;
         let next = |operation, object| PendingOperation::new(me, operation, object, site);
         let free = |index: usize| self.owners[index].is_none();
+        let counts = |counting| if self.program.counts { counting } else { Counting::None };
         if let Some(alert) = self.tasks[task].alert {
             let interrupts_step = alert.before_step;
             return Some(PendingOperation {
@@ -137,14 +138,14 @@ impl Machine<'_> {
             Code::Add(at, _) => {
                 let index = self.at(task, at);
                 PendingOperation {
-                    counting: Counting::Adds,
+                    counting: counts(Counting::Adds),
                     ..next(Operation::Update, variable(index))
                 }
             }
             Code::Count(_, at, by) => {
                 let index = self.at(task, at);
                 PendingOperation {
-                    counting: if by > 0 { Counting::Raises } else { Counting::Lowers },
+                    counting: counts(if by > 0 { Counting::Raises } else { Counting::Lowers }),
                     value: self.variables[index].max(0) as u64,
                     ..next(Operation::Update, variable(index))
                 }

@@ -296,6 +296,63 @@ fn generate_with_words(seed: u64) -> Program {
     program
 }
 
+/// Programs with counters, at which loops look, and which loops count their task in and out of.
+fn generate_with_counters(seed: u64) -> Program {
+    let mut rng = Rng::new(seed, 17);
+    let tasks = 2 + rng.below(2) as usize;
+    let update = |rng: &mut Rng, variable: usize, by: i64| match rng.below(2) {
+        0 => Code::Add(word(variable), by),
+        _ => Code::Count(4, word(variable), by),
+    };
+    let mut bodies = Vec::new();
+    for number in 0..tasks {
+        let (mut body, result) = (Vec::new(), At(2 + number, None));
+        for _ in 0..1 + rng.below(2) {
+            let variable = rng.below(2) as usize;
+            let at = At(variable, None);
+            let value = Value::Is(i64::from(1 + rng.below(2)));
+            let from = body.len();
+            match rng.below(7) {
+                0 => body.push(update(&mut rng, variable, 1)),
+                1 => body.push(update(&mut rng, variable, -1)),
+                2 => body.push(Code::Store(at, value)),
+                3 => body.extend([
+                    Code::Load(3, word(variable)),
+                    Code::Store(result, Value::Register(3)),
+                ]),
+                // while (counter != value) {}
+                4 => body.extend([
+                    Code::Load(1, word(variable)),
+                    Code::If(Value::Register(1), Compare::Differ, value, from),
+                ]),
+                5 => body.extend([
+                    Code::Load(1, at),
+                    Code::If(Value::Register(1), Compare::Differ, value, from),
+                ]),
+                // do { counter += 1; counter -= 1; } while (variable != value)
+                _ => {
+                    let (first, second) =
+                        (update(&mut rng, variable, 1), update(&mut rng, variable, -1));
+                    let look = Code::Load(1, at);
+                    let pause = if rng.below(2) == 0 { Code::Yield } else { Code::Load(5, at) };
+                    let again = Code::If(Value::Register(1), Compare::Differ, value, from);
+                    body.extend(match rng.below(2) {
+                        0 => [first, look, second, pause, again],
+                        _ => [first, second, look, pause, again],
+                    });
+                }
+            }
+        }
+        bodies.push(body);
+    }
+    let each = (0..tasks).map(|body| (body, 0)).collect();
+    let mut variables = vec![0; WORD];
+    variables.extend([i64::from(rng.below(3)), i64::from(rng.below(3))]);
+    let mut program = programs::with(bodies, each, variables, 0, &[]);
+    (program.max_steps, program.counts) = (500, true);
+    program
+}
+
 fn generate(seed: u64) -> Program {
     let mut rng = Rng::new(seed, 7);
     let tasks = 2 + rng.below(2) as usize;
@@ -428,9 +485,10 @@ fn compare_with_every_state(generate: fn(u64) -> Program, count: usize) -> (u32,
 #[test]
 fn executions_of_one_class_agree_on_which_loops_wait() {
     let mut walks = 0;
-    for program in (0..SEEDS)
-        .flat_map(|seed| [generate(seed), generate_locked(seed), generate_with_words(seed)])
-    {
+    for program in (0..SEEDS).flat_map(|seed| {
+        let others = [generate_locked(seed), generate_with_words(seed)];
+        others.into_iter().chain([generate(seed), generate_with_counters(seed)])
+    }) {
         let mut dpor = Dpor::new();
         let mut classes = BTreeSet::new();
         for number in 1..=3_000 {
