@@ -70,6 +70,7 @@ pub(crate) mod stub;
 mod symbols;
 mod targets;
 mod tokens;
+mod touch;
 pub(crate) mod trampoline;
 mod variable_arguments;
 mod vector_operand;

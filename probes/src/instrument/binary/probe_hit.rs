@@ -1,6 +1,6 @@
 //! A task reaches a probe: its access is monitored, and may be a scheduling point.
 
-use crate::detect::access::{Access, POINTS, is_awake, is_point, note_gap, note_stack, peek};
+use crate::detect::access::{POINTS, is_awake, note_gap, note_stack, peek};
 use crate::detect::shadow::Word;
 use crate::detect::slot::bytes_within;
 use crate::instrument::binary::bulk::{self, Caller};
@@ -13,28 +13,25 @@ use crate::instrument::binary::hidden_state;
 use crate::instrument::binary::hot_probes;
 use crate::instrument::binary::lanes;
 use crate::instrument::binary::lock_sites::{Exchange, LockPart};
-use crate::instrument::binary::monitored::{plain, update};
 use crate::instrument::binary::open_files;
-use crate::instrument::binary::operand::{
-    LOWEST, Measure, NONE, Operand, Parts, Search, Target, When,
-};
-use crate::instrument::binary::parts;
+use crate::instrument::binary::operand::{LOWEST, Measure, NONE, Operand, Parts, Target, When};
 use crate::instrument::binary::probe::{PROBES, Probe, are_any, find};
 use crate::instrument::binary::removal::Removal;
 use crate::instrument::binary::rust_library::LibraryPart;
 use crate::instrument::binary::snooze;
 use crate::instrument::binary::spin_reads;
+use crate::instrument::binary::string_instructions;
 use crate::instrument::binary::stub::{
     BELOW, Registers, heddle_probe_back, heddle_probe_stub, heddle_return,
 };
 use crate::instrument::binary::targets;
+use crate::instrument::binary::touch::touch;
 use crate::instrument::binary::variable_arguments::{Arguments, wide_length};
 use crate::instrument::binary::word_locks;
 use crate::instrument::reuse;
 use crate::schedule::predicates;
 use crate::state::world::world;
 use crate::sys::channel;
-use crate::sys::stops;
 use crate::sys::vector_state::VectorState;
 use std::sync::atomic::Ordering::Relaxed;
 use traces::points::InstrumentationGap;
@@ -466,20 +463,16 @@ fn target_of(probe: &Probe, registers: &Registers) -> Option<u64> {
 
 /// The address and the length of an operand.
 fn extent(probe: &Probe, operand: &Operand, registers: &Registers) -> Option<(u64, u64)> {
-    const DIRECTION: u64 = 1 << 10;
-    const RCX: usize = 1;
     if operand.measure != Measure::Element || !probe.repeats || !probe.string {
         return argument_extent(operand, &registers.general);
     }
-    let address = address(operand, &registers.general);
-    let count = registers.general[RCX];
-    let backwards = registers.flags & DIRECTION != 0;
-    let count = match probe.search {
-        Search::None => count,
-        search => searched(probe, search, registers, count, backwards),
-    };
-    let size = operand.size.checked_mul(count).filter(|&size| size > 0)?;
-    Some((if backwards { address - (size - operand.size) } else { address }, size))
+    let operands = &probe.operands[..usize::from(probe.count)];
+    string_instructions::extent(
+        operand,
+        (operands, probe.search),
+        &registers.general,
+        registers.flags,
+    )
 }
 
 /// The address and the length of an operand that is accessed once, by the general registers.
@@ -612,97 +605,4 @@ fn bit_element(operand: &Operand, start: u64, bit: u64) -> u64 {
     };
     let element = bit.div_euclid(8 * operand.size as i64);
     start.wrapping_add_signed(element * operand.size as i64)
-}
-
-/// How many elements a repeated search (`scas`, `cmps`) reads: up to and with the one at which it ends.
-fn searched(
-    probe: &Probe,
-    search: Search,
-    registers: &Registers,
-    most: u64,
-    backwards: bool,
-) -> u64 {
-    const RAX: usize = 0;
-    let operands = &probe.operands[..usize::from(probe.count)];
-    let element = |operand: &Operand, index: u64| {
-        let offset = index.wrapping_mul(operand.size);
-        let start = address(operand, &registers.general);
-        peek(
-            if backwards { start.wrapping_sub(offset) } else { start.wrapping_add(offset) },
-            operand.size,
-        )
-    };
-    let value = |operand: &Operand| match operand.size {
-        8 => registers.general[RAX],
-        size => registers.general[RAX] & ((1 << (8 * size)) - 1),
-    };
-    let ends = |&index: &u64| {
-        let equal = match operands {
-            [one, other] => element(one, index) == element(other, index),
-            [one] => element(one, index) == value(one),
-            _ => return true,
-        };
-        equal != (search == Search::WhileEqual)
-    };
-    (0..most).find(ends).map_or(most, |last| last + 1)
-}
-
-/// A signal handler accesses memory. Where it reads the registers of the code that it interrupted, the result depends
-/// on the instruction at which it came: the scheduling points are only some of them.
-#[cold]
-fn touch_in_handler(probe: &Probe, address: u64, size: u64) {
-    let (low, high) = world().task().shown_registers.get();
-    if address < high && address.saturating_add(size) > low {
-        let what = "the registers that a signal handler finds in its context";
-        calls::report_unexplored(what, "the kernel", probe.behind);
-    }
-}
-
-fn touch(probe: &Probe, operand: &Operand, address: u64, size: u64) {
-    if world().task().handler.get().0 != 0 {
-        touch_in_handler(probe, address, size);
-    }
-    let access = |writes| {
-        let (atomic, site) = (probe.atomic, probe.behind);
-        let access = Access { address, size, writes, atomic, proven: false, site, in_parts: false };
-        parts::marked(operand, access)
-    };
-    // A call may write less than it reads; `cmpxchg16b` writes all.
-    let is_split = size <= 8 || size == 16 && operand.parts == Parts::One;
-    match (operand.reads, operand.writes) {
-        (true, true) if probe.atomic => {
-            update(&access(true), probe.counting, probe.counts());
-        }
-        // Two steps, as another task may write in between: the instruction must see the value that
-        // the first step read.
-        (true, true) if is_split && (probe.predicate || is_point(&access(false))) => {
-            plain(&access(false));
-            let halves = || [peek(address, size), peek(address + 8, size.saturating_sub(8))];
-            let read = halves();
-            let task = world().task();
-            // For its own thread the instruction is one: a signal arrives before it or after it.
-            task.in_instruction.set(probe.is_single);
-            if probe.predicate {
-                predicates::arrive_before_write(probe.address, probe.behind);
-            }
-            plain(&access(true));
-            task.in_instruction.set(false);
-            if halves() != read {
-                // SAFETY: the program is about to write these bytes, so they are mapped and
-                // writable; a fault here is the program's.
-                stops::unseen(|| unsafe {
-                    std::ptr::copy_nonoverlapping(
-                        (&raw const read).cast::<u8>(),
-                        address as *mut u8,
-                        size as usize,
-                    );
-                });
-            }
-        }
-        (true, true) => {
-            plain(&access(false));
-            plain(&access(true));
-        }
-        (_, writes) => plain(&access(writes)),
-    }
 }

@@ -7,7 +7,8 @@
 use crate::detect::access::peek;
 use crate::instrument::binary::bulk::{Caller, repeated};
 use crate::instrument::binary::bulk_functions::{Kind, StringInstruction};
-use crate::instrument::binary::operand::Search;
+use crate::instrument::binary::effective_address::address;
+use crate::instrument::binary::operand::{Operand, Search};
 use crate::state::world::world;
 use crate::sys::stops;
 use std::arch::asm;
@@ -69,6 +70,30 @@ impl StringInstruction {
         }
         is_met
     }
+}
+
+/// The address and the length of an operand of a string instruction that is repeated, which has these operands.
+pub(super) fn extent(
+    operand: &Operand,
+    (operands, search): (&[Operand], Search),
+    general: &[u64; 16],
+    flags: u64,
+) -> Option<(u64, u64)> {
+    let descends = flags & DIRECTION != 0;
+    let element =
+        |of: &Operand, at: u64| peek(step(address(of, general), at, of.size, descends), of.size);
+    let differ = |at: u64| match operands {
+        [one, other] => element(one, at) != element(other, at),
+        [one] => element(one, at) != low(general[RAX], one.size),
+        _ => search == Search::WhileEqual,
+    };
+    let count = match search {
+        Search::None => general[RCX],
+        _ => ending_at(general[RCX], search, differ),
+    };
+    let len = operand.size.checked_mul(count).filter(|&len| len > 0)?;
+    let start = address(operand, general);
+    Some((if descends { start - (len - operand.size) } else { start }, len))
 }
 
 /// Whether the running task is between the two accesses to an element, where no signal arrives.
