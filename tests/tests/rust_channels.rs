@@ -15,6 +15,23 @@ fn run(home: &Home, name: &str, args: &[&str], strategy: &str) -> Run {
     home.heddle([&options[..], &[&path], args].concat())
 }
 
+/// The sender stores the message on the receiver's stack. With fork reset, each restart of the search is another
+/// process, which has to know that the receiver's accesses to its stack are observed.
+#[test]
+fn a_search_in_forks_observes_stacks_from_its_first_execution_on() {
+    for name in BUILDS {
+        let path = program(name).build().expect("targets compile").to_string_lossy().into_owned();
+        for reset in ["memory", "fork"] {
+            let options =
+                ["explore", "--json", "--strategy", "dpor", "--reset", reset, "--", &path];
+            let report =
+                Home::new().heddle([&options[..], &["rendezvous", "wait"]].concat()).report();
+            assert_eq!((report.verdict, report.complete), (Verdict::Clean, true), "{report:?}");
+            assert_eq!(report.reset, reset, "{report:?}");
+        }
+    }
+}
+
 fn search(name: &str, args: &[&str], strategy: &str) -> Report {
     run(&Home::new(), name, args, strategy).report()
 }

@@ -82,6 +82,9 @@ impl ModuleAddress {
     /// Among learned words, no address: an execution of the learning phase was long. Most executions of
     /// the search then end after their first steps, if the search asks for that.
     pub const LONG: ModuleAddress = ModuleAddress { module: u16::MAX - 2, offset: 3 };
+    /// Among learned words, no address: tasks access other tasks' stacks. Instructions that address memory by the
+    /// stack pointer are then observed, too.
+    pub const STACKS: ModuleAddress = ModuleAddress { module: u16::MAX - 2, offset: 4 };
     /// Among learned words: a word of a block of the heap, given by a hash of the block, of which
     /// [`ModuleAddress::block_hash`] counts, and its number in the block. None if the block is too large.
     #[must_use]
@@ -488,6 +491,7 @@ mod tests {
             ModuleAddress::SAMPLED,
             ModuleAddress::BRIEF,
             ModuleAddress::LONG,
+            ModuleAddress::STACKS,
         ];
         let modules = [0, 1, 300, ModuleAddress::FIXED, ModuleAddress::MAIN_STACK];
         let addresses = modules.map(|module| ModuleAddress { module, offset: 8 });

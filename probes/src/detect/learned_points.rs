@@ -90,6 +90,9 @@ impl Growing {
         if std::mem::take(&mut self.sampled) {
             self.add_word(ModuleAddress::SAMPLED);
         }
+        if std::mem::take(&mut self.stacks) {
+            self.know_stacks();
+        }
         if std::mem::take(&mut self.long) {
             self.add_word(ModuleAddress::LONG);
         }
@@ -116,6 +119,7 @@ impl Growing {
     pub(crate) fn must_settle(&self) -> bool {
         self.lock_polls
             || self.sampled
+            || self.stacks
             || !self.handled_found.is_empty()
             || !self.watched_found.is_empty()
     }
@@ -180,6 +184,7 @@ impl Growing {
         self.pairs.clear();
         self.lock_polls = false;
         self.sampled = false;
+        self.stacks = false;
         self.handled_found.clear();
         self.watched_found.clear();
         self.parts_found.clear();
@@ -198,6 +203,16 @@ impl Growing {
     /// Notes that the execution has more accesses than can be observed in a reasonable time.
     pub(crate) fn find_sampled(&mut self) {
         self.sampled = true;
+    }
+
+    /// Notes that tasks access other tasks' stacks.
+    pub(crate) fn find_stacks(&mut self) {
+        self.stacks |= !self.words.contains(&ModuleAddress::STACKS);
+    }
+
+    /// Tasks access other tasks' stacks: what observes that need not be begun again.
+    pub(crate) fn know_stacks(&mut self) {
+        self.add_word(ModuleAddress::STACKS);
     }
 
     /// Notes that the execution is so long that it ends here.
@@ -341,6 +356,8 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
     for &word in &known.words[words..] {
         if word == ModuleAddress::LOCK_POLLS {
             KNOWN.lock_polls.set(true);
+        } else if word == ModuleAddress::STACKS {
+            crate::state::root::root().stacks_touched.set(true);
         } else if word == ModuleAddress::SAMPLED {
             KNOWN.sampled.set(true);
         } else if word == ModuleAddress::BRIEF {

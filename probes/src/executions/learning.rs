@@ -233,6 +233,9 @@ impl Root {
         if seen != self.stacks_touched.get() && !self.is_out_of_executions() {
             return;
         }
+        if self.stacks_touched.get() {
+            self.learned.borrow().know_stacks();
+        }
         let grew = self.learned.borrow().settle().0;
         let mut current = self.learning.borrow();
         let Some(learning) = &mut *current else { return };
@@ -398,6 +401,10 @@ impl Root {
     pub(crate) fn settle_points(&self, regular: bool) {
         if !self.learns {
             return self.learned.borrow().drop_found();
+        }
+        // Other processes that run executions of the search have to know.
+        if self.stacks_touched.get() {
+            self.learned.borrow().find_stacks();
         }
         let waits = self
             .portion

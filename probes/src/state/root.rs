@@ -64,6 +64,8 @@ pub(crate) struct Growing {
     pub(crate) lock_polls: bool,
     /// Whether the current execution had more accesses than can be observed in a reasonable time.
     pub(crate) sampled: bool,
+    /// Whether tasks accessed other tasks' stacks, and that was not known.
+    pub(crate) stacks: bool,
     /// Whether the current execution was so long that it was ended.
     pub(crate) long: bool,
     /// What signal handlers accessed, in the order in which it was first seen, and the same as a set.

@@ -36,13 +36,13 @@ impl StringInstruction {
             Kind::Move | Kind::Store => most,
             Kind::Compare(search) => {
                 let (one, other) = (general[RSI], general[RDI]);
-                let element = |start: u64, at: u64| step(start, at, size, descends);
-                let differ = |at| peek(element(one, at), size) != peek(element(other, at), size);
+                let element = |start: u64, at: u64| read(step(start, at, size, descends), size);
+                let differ = |at| element(one, at) != element(other, at);
                 ending_at(most, search, differ)
             }
             Kind::Scan(search) => {
                 let value = low(general[RAX], size);
-                let differs = |at| peek(step(general[RDI], at, size, descends), size) != value;
+                let differs = |at| read(step(general[RDI], at, size, descends), size) != value;
                 ending_at(most, search, differs)
             }
         };
@@ -81,7 +81,7 @@ pub(super) fn extent(
 ) -> Option<(u64, u64)> {
     let descends = flags & DIRECTION != 0;
     let element =
-        |of: &Operand, at: u64| peek(step(address(of, general), at, of.size, descends), of.size);
+        |of: &Operand, at: u64| read(step(address(of, general), at, of.size, descends), of.size);
     let differ = |at: u64| match operands {
         [one, other] => element(one, at) != element(other, at),
         [one] => element(one, at) != low(general[RAX], one.size),
@@ -109,9 +109,13 @@ fn step(start: u64, at: u64, size: u64, descends: bool) -> u64 {
 
 /// How many elements are compared, at most `most`, until a search ends.
 fn ending_at(most: u64, search: Search, differ: impl Fn(u64) -> bool) -> u64 {
-    // A fault here is the program's.
-    let ends = |&at: &u64| stops::for_program(|| differ(at)) == (search == Search::WhileEqual);
+    let ends = |&at: &u64| differ(at) == (search == Search::WhileEqual);
     (0..most).find(ends).map_or(most, |last| last + 1)
+}
+
+/// The value of an element. A fault is the program's.
+fn read(address: u64, size: u64) -> u64 {
+    stops::for_program(|| peek(address, size))
 }
 
 /// The low bytes of a register.
@@ -191,7 +195,7 @@ impl Run<'_> {
 
     fn read(&self, address: u64, size: u64) -> u64 {
         self.caller.reads(address, size);
-        stops::for_program(|| peek(address, size))
+        read(address, size)
     }
 
     /// Moves the pointers behind so many elements.
