@@ -3,6 +3,7 @@
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::root::root;
+use crate::state::stack::Stack;
 use crate::state::task::Task;
 use crate::steps::objects;
 use crate::sys::{channel, raw};
@@ -283,6 +284,15 @@ pub(crate) fn deadline(preempts: bool, late: Option<(TaskId, u64)>) {
     });
 }
 
+/// The value of a record, if it is the program's. What a task wrote to its own stack is read at its next step, when
+/// the frame may be gone: then frames of the runtime are there, which differ between a fork and this process.
+fn comparable(record: &Record) -> u64 {
+    let writes = record.operation == Operation::Write.code();
+    let task = crate::state::world::world().tasks.get(usize::from(record.task));
+    let stack = task.map_or(Stack::default(), |task| task.stack.get());
+    if writes && (stack.low..stack.high).contains(&record.object) { 0 } else { record.value }
+}
+
 /// A digest of all records, if `wanted`.
 pub(crate) fn digest_if(wanted: bool) -> u64 {
     if !wanted {
@@ -292,10 +302,13 @@ pub(crate) fn digest_if(wanted: bool) -> u64 {
         let head = u64::from(record.task)
             | u64::from(record.operation) << 16
             | u64::from(record.enabled) << 32;
-        [head, record.object, record.site, record.value].into_iter().fold(digest, |digest, word| {
-            let x = (digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            x ^ (x >> 31)
-        })
+        [head, record.object, record.site, comparable(record)].into_iter().fold(
+            digest,
+            |digest, word| {
+                let x = (digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                x ^ (x >> 31)
+            },
+        )
     })
 }
 
