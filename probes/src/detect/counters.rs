@@ -2,15 +2,15 @@
 
 use crate::memory::arena;
 use crate::sys::raw;
-use search::reduction::events::Group;
 use search::reduction::pending::Counting;
 
-/// The number of this size at an address; 0 stands for one that is not positive, or so large that it might overflow,
+/// The number of this size at an address, if it matters for such an update; 0 stands for one that is not positive, or so large that it might overflow,
 /// and for memory that is not mapped.
-pub(crate) fn value(address: u64, size: u64) -> u64 {
+pub(crate) fn value(counting: Counting, address: u64, size: u64) -> u64 {
     let mut bytes = [0; 8];
     let len = size as usize;
-    if !size.is_power_of_two() || size > 8 {
+    let matters = matches!(counting, Counting::Raises | Counting::Lowers);
+    if !matters || !size.is_power_of_two() || size > 8 {
         return 0;
     }
     if arena::holds(address) {
@@ -22,14 +22,4 @@ pub(crate) fn value(address: u64, size: u64) -> u64 {
     let largest = i64::MAX as u64 >> (64 - 8 * size);
     let value = u64::from_le_bytes(bytes);
     if value <= largest / 2 { value } else { 0 }
-}
-
-/// The group of an update of a counter that has this value.
-pub(crate) fn group(counting: Counting, value: u64) -> Option<Group> {
-    match (counting, value) {
-        (Counting::Adds, _) => Some(Group::Adds),
-        (Counting::Raises, 1..) => Some(Group::Raises),
-        (Counting::Lowers, 2..) => Some(Group::Lowers),
-        _ => None,
-    }
 }

@@ -108,11 +108,11 @@ pub(crate) fn next(world: &World, number: u16) -> PendingOperation {
             None => awaits_unknown = true,
         }
     }
+    let counting =
+        if operation == Operation::Update { task.counting.get() } else { Counting::None };
     let value = match operation {
         Operation::SemWait | Operation::SemPost => u64::from(semaphore::value(object)),
-        Operation::Update if task.counting.get() != Counting::None => {
-            counters::value(object, task.size.get())
-        }
+        Operation::Update => counters::value(counting, object, task.size.get()),
         _ => 0,
     };
     let of = match operation {
@@ -151,7 +151,7 @@ pub(crate) fn next(world: &World, number: u16) -> PendingOperation {
         mutex: identity::of(mutex),
         writes,
         value,
-        counting: if operation == Operation::Update { task.counting.get() } else { Counting::None },
+        counting,
         has_timeout: timed,
         enabled: enabled(world, task)
             && !stall::is_stalled(&stalls, number, task)

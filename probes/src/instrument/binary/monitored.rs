@@ -7,7 +7,7 @@ use crate::detect::learned_points;
 use crate::detect::order;
 use crate::schedule::access_points::{arrive_to_count, visit};
 use crate::schedule::busy_loops::no_step;
-use search::reduction::events::Group;
+use search::reduction::events::{self, Group};
 use search::reduction::pending::Counting;
 
 /// An access that is no atomic read-modify-write.
@@ -29,7 +29,8 @@ pub(super) fn update(access: &Access, counting: Counting, is_monitored: bool) {
         no_step(access, is_monitored);
     }
     look(access);
-    match counters::group(counting, counters::value(access.address, access.size)) {
+    let value = counters::value(counting, access.address, access.size);
+    match events::Access::of_count(counting, value).group() {
         None => synchronise(access.address, access.size, true, true, true),
         Some(group) => synchronise_count(access, group),
     }

@@ -1,5 +1,7 @@
 //! How an operation accesses an object.
 
+use crate::reduction::pending::Counting;
+
 /// How an operation accesses an object, as far as other operations on the object can observe it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
@@ -50,6 +52,17 @@ impl Group {
 }
 
 impl Access {
+    /// How an operation that counts accesses a counter of this value, or any other update a number.
+    #[must_use]
+    pub fn of_count(counting: Counting, value: u64) -> Access {
+        match (counting, value) {
+            (Counting::Adds, _) => Access::Add,
+            (Counting::Raises, 1..) => Access::Raise,
+            (Counting::Lowers, 2..) => Access::Lower(value > 2),
+            _ => Access::Write,
+        }
+    }
+
     /// The group that the access belongs to; none if it commutes with no other.
     #[must_use]
     pub fn group(self) -> Option<Group> {

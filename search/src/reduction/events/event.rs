@@ -77,7 +77,7 @@ impl Event {
                 event.touch(object, Access::Read);
             }
             Dependence::Tries if next.counting != Counting::None => {
-                event.touch(object, counts(next));
+                event.touch(object, Access::of_count(next.counting, next.value));
             }
             // It could also run while the lock was held, so it is neither a `Lock` nor a `Share`.
             Dependence::Tries => event.touch(object, Access::Write),
@@ -363,9 +363,6 @@ impl Event {
     /// pending where the other is executed.
     #[must_use]
     pub fn depends(&self, other: &Event) -> bool {
-        if self.task == other.task || self.exits || other.exits {
-            return true;
-        }
         self.depends_unless(other, Access::commutes)
     }
 
@@ -388,16 +385,6 @@ impl Event {
         self.accesses().iter().any(|&(object, access)| {
             other.access(object).is_some_and(|theirs| !commute(access, theirs))
         })
-    }
-}
-
-/// How an operation that counts accesses its counter.
-fn counts(next: &PendingOperation) -> Access {
-    match (next.counting, next.value) {
-        (Counting::Adds, _) => Access::Add,
-        (Counting::Raises, 1..) => Access::Raise,
-        (Counting::Lowers, 2..) => Access::Lower(next.value > 2),
-        _ => Access::Write,
     }
 }
 

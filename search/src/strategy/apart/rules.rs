@@ -37,7 +37,8 @@ pub(super) fn is_known(next: &PendingOperation) -> bool {
     let times = next.has_timeout || next.not_due;
     let awaits = !next.awaited_objects.is_empty() || !next.restored_objects.is_empty();
     let spins = awaits || next.awaits_unknown;
-    let sends = next.message != 0 || next.counting != Counting::None;
-    !(shared || waits || sends || times || spins || next.hides_something())
+    let sends = next.message != 0;
+    let counts = next.counting != Counting::None;
+    !(shared || counts || waits || sends || times || spins || next.hides_something())
         && next.harness == Harness::None
 }
