@@ -23,6 +23,7 @@ use crate::kernel::system_v;
 use crate::kernel::{exit, signal_descriptor, task_files, timer};
 use crate::memory::{kernel_changes, snapshot};
 use crate::primitives::{mutex_ceiling, named_semaphore, spare_threads, thread_keys};
+use crate::schedule::scheduler;
 use crate::state::end::End;
 use crate::state::locks::holders;
 use crate::state::pending_signals;
@@ -434,6 +435,7 @@ fn in_a_fork(prefix: Option<&CommonPrefix>, begin: Option<&Begin>) -> Compared {
 
 fn in_one_fork(prefix: Option<&CommonPrefix>, begin: Option<&Begin>) -> Compared {
     restore_files();
+    scheduler::forget_pending();
     let strategy = root().strategy.cloned();
     let complete = header().complete.load(Relaxed);
     root().compared.set(Compared::default());

@@ -11,6 +11,7 @@
 
 use crate::kernel::children;
 use crate::kernel::descriptor_kind::{inode, own_path};
+use crate::memory::runtime_heap::in_private;
 use crate::state::exclusive::Exclusive;
 use crate::sys::raw;
 
@@ -62,7 +63,7 @@ pub(crate) fn note(number: i64, args: [u64; 6], answer: i64, made: bool) {
 fn add(file: Option<File>) {
     let mut made = MADE.0.borrow();
     if let Some(file) = file.filter(|_| made.len() < MOST) {
-        made.push(file);
+        in_private(|| made.push(file));
     }
 }
 

@@ -2,6 +2,7 @@
 //! do not wait. The kernel reports such a limit as none.
 
 use crate::kernel::descriptor_kind::inode;
+use crate::memory::runtime_heap::in_private;
 use crate::state::exclusive::Exclusive;
 use crate::sys::open_flags::{may_wait_to_read, may_wait_to_write};
 use crate::sys::raw;
@@ -35,7 +36,7 @@ pub(crate) fn set(args: [u64; 6]) {
     let limit = (file, option as i32);
     all.retain(|&known| known != limit);
     if i64::from_ne_bytes(seconds) < 0 && all.len() < MOST {
-        all.push(limit);
+        in_private(|| all.push(limit));
     }
 }
 

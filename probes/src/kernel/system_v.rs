@@ -7,6 +7,7 @@
 
 use crate::instrument::binary::calls;
 use crate::kernel::children;
+use crate::memory::runtime_heap::in_private;
 use crate::state::exclusive::Exclusive;
 use crate::state::world::world;
 use crate::sys::raw;
@@ -65,6 +66,6 @@ pub(crate) fn note(number: i64, args: [u64; 6], answer: i64) {
     }
     let mut made = PRIVATE.0.borrow();
     if made.len() < MOST {
-        made.push((removes, answer));
+        in_private(|| made.push((removes, answer)));
     }
 }

@@ -84,6 +84,14 @@ pub(crate) fn report_pending(all_parked: bool) {
     }
 }
 
+/// Drops the operations of the last decision. Their lists are in the heap that processes share: a forked
+/// child would drop its copy, too, and free them once more.
+pub(crate) fn forget_pending() {
+    // SAFETY: see `Shared`: the manager calls this between executions, when `heddle_pick` does not
+    // run.
+    unsafe { (*SCRATCH.0.get()).pending.clear() };
+}
+
 /// Announces `operation` on `object` and parks until the scheduler chooses this task for it. After
 /// the return the caller executes the operation.
 #[inline]
