@@ -1,7 +1,7 @@
 //! Prints how many executions each strategy needs until the first failure of real programs with
 //! unmodified binaries: `cargo run --release -p tests --example first_failure -- [SEEDS
 //! [STRATEGY...]]`. Medians of searches with stored points. For the first strategy also the maximum when
-//! threads are created in other orders, and the number in a search that learns the points itself.
+//! threads are created in other orders, and both numbers in searches that learn the points themselves.
 
 use tests::figures::measure::median;
 use tests::rows::{ORDERS, ROWS, Row};
@@ -16,11 +16,22 @@ fn found(row: &Row, strategy: &str, seed: u64) -> Option<u64> {
     Row::first(&row.explore_again(&options))
 }
 
-/// All executions until the first failure.
-fn found_from_nothing(row: &Row, strategy: &str, seed: u64) -> Option<u64> {
+/// All executions until the first failure, in the order of creation with this number or as written.
+fn found_from_nothing(row: &Row, strategy: &str, seed: u64, order: Option<u64>) -> Option<u64> {
     let seed = seed.to_string();
-    let report = row.explore(&["--strategy", strategy, "--seed", &seed, "--max-executions", CAP]);
+    let options = ["--strategy", strategy, "--seed", &seed, "--max-executions", CAP];
+    let report = match order {
+        None => row.explore(&options),
+        Some(number) => row.explore_in_order_from_nothing(number, &options),
+    };
     report.bugs.iter().map(|bug| bug.found_at).min()
+}
+
+/// The latest of the first failures.
+fn worst(found: impl Iterator<Item = Option<u64>>) -> String {
+    // An order in which nothing is found is worse than every other one.
+    let worst = found.max_by_key(|found| found.unwrap_or(u64::MAX));
+    worst.map_or(String::new(), |worst| median(&[worst]))
 }
 
 fn main() {
@@ -33,9 +44,9 @@ fn main() {
     }
     let (names, first) = (strategies.join(" | "), strategies[0].clone());
     println!(
-        "| program | best of others | {names} | {first}, the worst of {ORDERS} orders | {first}, with learning |"
+        "| program | best of others | {names} | {first}, the worst of {ORDERS} orders | {first}, with learning | the worst of these |"
     );
-    println!("| --- | --- |{}", " --- |".repeat(strategies.len() + 2));
+    println!("| --- | --- |{}", " --- |".repeat(strategies.len() + 3));
     for row in ROWS {
         let mut cells = Vec::new();
         for strategy in &strategies {
@@ -50,12 +61,14 @@ fn main() {
             let options = ["--strategy", &first, "--seed", &seed, "--max-executions", CAP];
             Row::first(&row.explore_in_order(number, &options))
         };
-        let worst = (0..ORDERS).filter(|_| row.creates_as_written()).map(ordered);
-        // An order in which nothing is found is worse than every other one.
-        let worst = worst.max_by_key(|found| found.unwrap_or(u64::MAX));
-        let worst = worst.map_or(String::new(), |worst| median(&[worst]));
-        let all: Vec<_> = (0..seeds).map(|seed| found_from_nothing(row, &first, seed)).collect();
+        let orders = || (0..ORDERS).filter(|_| row.creates_as_written());
+        let known = worst(orders().map(ordered));
+        let all: Vec<_> =
+            (0..seeds).map(|seed| found_from_nothing(row, &first, seed, None)).collect();
         let (best, learning) = (row.best, median(&all));
-        println!("| {} | {best} | {} | {worst} | {learning} |", row.name(), cells.join(" | "));
+        let unknown =
+            worst(orders().map(|order| found_from_nothing(row, &first, order, Some(order))));
+        let cells = cells.join(" | ");
+        println!("| {} | {best} | {cells} | {known} | {learning} | {unknown} |", row.name());
     }
 }

@@ -115,6 +115,17 @@ impl Row {
         self.again(&program, Some(&order(self.threads - 1, number)), options)
     }
 
+    /// A search for its first failure, with the threads created in another order and nothing known.
+    ///
+    /// # Panics
+    /// As [`Row::explore`].
+    #[must_use]
+    pub fn explore_in_order_from_nothing(&self, number: u64, options: &[&str]) -> Report {
+        let program = self.command(&program(self.target).in_another_order());
+        let order = order(self.threads - 1, number);
+        Self::search(&Home::new(), &program, Some(&order), options)
+    }
+
     /// The program with its arguments.
     fn command(&self, program: &Program) -> Vec<String> {
         let path = program.build().expect("targets compile").to_string_lossy().into_owned();

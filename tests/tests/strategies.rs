@@ -220,6 +220,20 @@ fn failures_of_real_programs_are_found_as_soon_as_by_the_best_tool() {
     assert!(late.is_empty(), "later than others: {late:?}");
 }
 
+/// All executions count, also those that learn the points.
+#[test]
+fn failures_are_found_as_soon_by_a_search_that_knows_nothing() {
+    let mut late = Vec::new();
+    for row in ROWS {
+        let report = row.explore(&["--max-executions", "1000"]);
+        let found = report.bugs.iter().map(|bug| bug.found_at).min();
+        if found.is_none_or(|found| found as f64 > row.best) {
+            late.push((row.name(), found, row.best));
+        }
+    }
+    assert!(late.is_empty(), "later than others: {late:?}");
+}
+
 /// Early failures are not found early because of the order in which threads are created.
 #[test]
 fn failures_are_found_as_soon_when_threads_are_created_in_another_order() {

@@ -55,6 +55,10 @@ pub(crate) struct Points {
     pub(crate) only_observed: Cell<bool>,
     /// Whether every access is a scheduling point.
     pub(crate) all: Cell<bool>,
+    /// Whether words that several tasks access are noted, however the accesses are ordered.
+    pub(crate) notes_shared: Cell<bool>,
+    /// Whether all accesses to such words, and to words with conflicts, are scheduling points.
+    pub(crate) stops_at_shared: Cell<bool>,
     /// Whether accesses are monitored that may not be points, nor count for spin detection, unless
     /// their site has conflicted before.
     pub(crate) picky: Cell<bool>,
@@ -92,6 +96,8 @@ pub(crate) static POINTS: Points = Points {
     certain: Cell::new(false),
     only_observed: Cell::new(false),
     all: Cell::new(false),
+    notes_shared: Cell::new(false),
+    stops_at_shared: Cell::new(false),
     picky: Cell::new(false),
     plainly: Cell::new(false),
     now: Cell::new(Head::new(0, 0, 0)),
@@ -184,7 +190,8 @@ pub(crate) fn update_monitoring() {
         return POINTS.monitoring.set(Monitoring::Off);
     }
     let suspect = POINTS.suspect.get() || POINTS.watched.get();
-    let in_full = POINTS.all.get() || suspect || race::is_watching();
+    let in_full =
+        POINTS.all.get() || POINTS.stops_at_shared.get() || suspect || race::is_watching();
     POINTS.monitoring.set(if in_full { Monitoring::Full } else { Monitoring::SkipRepeats });
 }
 
@@ -388,7 +395,15 @@ pub(crate) fn is_point(access: &Access) -> bool {
     }
     let mut words = (access.address & !7..access.address + access.size).step_by(8);
     let is_hot = |at| POINTS.shadow.word(at).is_some_and(|word| heap_words::is_hot(word, at));
-    learned_points::is_site(access.site) && words.any(is_hot)
+    match learned_points::is_site(access.site) {
+        true => words.any(is_hot),
+        // What is about to be the only task's needs no point.
+        false => {
+            POINTS.stops_at_shared.get()
+                && world().alive().nth(1).is_some()
+                && words.any(|at| is_hot(at) || learned_points::is_shared(at))
+        }
+    }
 }
 
 /// Records the value of a plain access.
@@ -432,16 +447,24 @@ pub(crate) fn look(access: &Access) {
     race::note_callers_of(&Slot { clock, task: me as u16, mask: 0xff, kind, site: access.site });
     let mut at = access.address & !7;
     let mut may_be_freed = false;
+    let is_stop =
+        POINTS.stops_at_shared.get() && !learned_points::is_site(access.site) && is_point(access);
     while at < end {
         let Some(word) = POINTS.shadow.word(at) else {
             return note_gap(InstrumentationGap::Crowded);
         };
         let mask = bytes_within(at, access.address, end);
         let slot = Slot { clock, task: me as u16, mask, kind, site: access.site };
+        if POINTS.notes_shared.get() && word.is_shared(&slot, &POINTS.clocks) {
+            race::shared(at);
+        }
         word.note(&slot, viewer, |earlier| race::conflict(at, earlier, &slot));
         // A plain write ends the release sequence at its bytes.
         if word.orders() && access.writes && access.proven && !access.atomic {
             order::forget(&POINTS.clocks, at, mask);
+        }
+        if is_stop {
+            race::stopped(at, &slot);
         }
         // Every access to a synchronisation word counts, not only those that were seen unordered:
         // which of them can meet is for the search to determine.

@@ -56,6 +56,8 @@ pub(crate) struct Clocks {
     highest: Cell<u32>,
     /// The number of tasks that had rows in some execution.
     tasks: Cell<usize>,
+    /// By task: the number of the latest stretch when it was created.
+    created: [Cell<u32>; TASKS],
     rows: Table,
     /// The address of an array: the object of each row.
     objects: Cell<u64>,
@@ -129,6 +131,7 @@ impl Clocks {
             first: Cell::new(0),
             highest: Cell::new(0),
             tasks: Cell::new(1),
+            created: [const { Cell::new(0) }; TASKS],
             rows: Table::new(),
             objects: Cell::new(0),
         }
@@ -280,10 +283,16 @@ impl Clocks {
             return;
         }
         self.tasks.set(self.tasks.get().max(child + 1));
+        self.created[child].set(self.stamp.get());
         self.fresh(child);
         self.of(child, Of::Task).copy(self.of(parent, Of::Task));
         self.tick(child);
         self.tick(parent);
+    }
+
+    /// The number of the latest stretch when the task was created.
+    pub(crate) fn created(&self, task: usize) -> u32 {
+        self.created[task].get()
     }
 
     /// `task` joins `other`, which has ended.

@@ -17,6 +17,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use traces::points::{Learned, ModuleAddress};
 
+/// The most words that are noted as shared: it only matters in small programs.
+const MOST_SHARED: usize = 1 << 12;
+
 /// The sites that this process has adopted so far.
 struct Known {
     sites: Table,
@@ -188,6 +191,35 @@ impl Growing {
         self.handled_found.clear();
         self.watched_found.clear();
         self.parts_found.clear();
+        self.stops.clear();
+    }
+
+    /// Notes that several tasks access a word, of which one writes. On the manager's stack.
+    pub(crate) fn find_shared(&mut self, word: ModuleAddress) {
+        if self.shared.len() < MOST_SHARED {
+            self.shared.insert(word);
+        }
+    }
+
+    /// Notes a step that was one only because tasks share the word. On the manager's stack.
+    pub(crate) fn find_stop(&mut self, site: u64, word: ModuleAddress) {
+        self.stops.push((site, word));
+    }
+
+    /// The points of an execution with steps that others would not have; none if it had no such steps.
+    pub(crate) fn take_stops(&mut self) -> Option<Learned> {
+        let stops = std::mem::take(&mut self.stops);
+        let mut learned = (!stops.is_empty()).then(|| self.known.clone())?;
+        for (site, word) in stops {
+            let site = spot(site);
+            if !learned.sites.contains(&site) {
+                learned.sites.push(site);
+            }
+            if !learned.words.contains(&word) {
+                learned.words.push(word);
+            }
+        }
+        Some(learned)
     }
 
     /// Whether no signal handler of the current execution accessed anything that was not known.
@@ -399,6 +431,11 @@ pub(crate) fn refresh(shadow: &Shadow) -> usize {
         (known.sites.len(), known.words.len(), learned.handled.len(), learned.watched.len());
     KNOWN.taken.set(taken);
     known.sites.len()
+}
+
+/// Whether several tasks access the word, of which one writes, in whatever order.
+pub(crate) fn is_shared(word: u64) -> bool {
+    crate::state::root::root().learned.borrow().shared.contains(&word_spot(word))
 }
 
 /// The bytes at which the word with this identity is split into objects, as bits 1 to 7.

@@ -317,6 +317,47 @@ pub(crate) fn belongs(word: u64, access: &Slot) {
     switch::on_manager(note, 0);
 }
 
+/// Several tasks that exist at the same time access a word, and one of them writes.
+#[cold]
+pub(crate) fn shared(word: u64) {
+    let spot = learned_points::word_spot(word);
+    let key = key(spot).rotate_left(17);
+    if RACES.pairs.get(key).is_some() {
+        return;
+    }
+    RACES.pairs.insert(key, 1);
+    RACES.part.set(spot);
+    switch::on_manager(note_shared, 0);
+}
+
+/// On the manager's stack.
+extern "C" fn note_shared(_: u64) -> u64 {
+    root().learned.borrow().find_shared(RACES.part.get());
+    0
+}
+
+/// The running task is about to access a word, which is a scheduling point only because tasks share the word.
+#[cold]
+pub(crate) fn stopped(word: u64, access: &Slot) {
+    let spot = learned_points::word_spot(word);
+    let key = (access.site ^ key(spot)).rotate_left(17);
+    if RACES.pairs.get(key).is_some() {
+        return;
+    }
+    RACES.pairs.insert(key, 1);
+    // SAFETY: as in `conflict`.
+    unsafe { *RACES.conflict.get() = Conflict { word, spot, earlier: *access, later: *access } };
+    switch::on_manager(note_stopped, 0);
+}
+
+/// On the manager's stack.
+extern "C" fn note_stopped(_: u64) -> u64 {
+    // SAFETY: as in `conflict`.
+    let Conflict { later, spot, .. } = unsafe { *RACES.conflict.get() };
+    root().learned.borrow().find_stop(later.site, spot);
+    0
+}
+
 /// The handler of a signal accesses a word. From the next execution on, accesses of the code that it may
 /// interrupt are compared with that.
 pub(crate) fn handled(word: u64, access: &Slot, signal: u8) {

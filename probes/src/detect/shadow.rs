@@ -366,6 +366,15 @@ impl Word {
             .or_else(|| self.store_if_no_conflict(&now.slot(mask, writes, site), viewer))
     }
 
+    /// Whether another task has accessed these bytes since the task of this access was created, and one of
+    /// the two writes. Unlike for a conflict, it does not matter whether they are ordered otherwise.
+    pub(crate) fn is_shared(&self, access: &Slot, clocks: &Clocks) -> bool {
+        let since = clocks.first().max(clocks.created(usize::from(access.task)) + 1);
+        let meets =
+            |head: Head| head.clock() >= since && head.task() != access.task && access.meets(head);
+        self.heads.iter().map(Cell::get).any(meets)
+    }
+
     /// Calls `conflict` for each earlier access that conflicts with this one, then stores it.
     pub(crate) fn note(&self, access: &Slot, viewer: Viewer, mut conflict: impl FnMut(&Slot)) {
         let relations = self.relations(access, viewer);

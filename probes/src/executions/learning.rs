@@ -5,18 +5,21 @@ use crate::detect::access::{self, note_gap};
 use crate::executions::outbox;
 use crate::instrument::monitoring;
 use crate::instrument::{binary, compiled};
-use crate::state::root::{Learning, Opening, Portion, Root, root};
+use crate::state::root::{Learning, Opening, Portion, Root, Round, root};
 use crate::steps::record;
 use crate::sys::channel::header;
 #[cfg(doc)]
 use search::share::frontier::Work;
+use search::strategy::alternate::Alternate;
+use search::strategy::directed::Directed;
+use search::strategy::random::Random;
 use search::strategy::registry::directed_first;
 use search::{AnyStrategy, Outcome, Prefixed, Reduction, Strategy};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use traces::points::{Granularity, InstrumentationGap, Learned, LearningResult, ModuleAddress};
-use traces::wire::Plan;
+use traces::wire::FoundFailure;
 
 /// Learning ends after this many rounds in a row without new conflicts, or after this many in all.
 /// If rounds cost next to nothing there are more of them: two threads that seldom overlap may need
@@ -116,7 +119,7 @@ fn observe() {
 /// Begins the learning phase.
 fn begin() {
     let root = root();
-    let search = root.strategy.replace(unprefixed("random"));
+    let search = root.strategy.replace(unprefixed(Round::Random));
     root.strategy_replaced();
     root.learning.set(Some(Learning {
         rounds: 0,
@@ -129,16 +132,23 @@ fn begin() {
             true => directed_first(&root.plan),
             false => 0,
         },
-        is_directed: false,
+        round: Round::Random,
+        alternated: false,
+        postponed: None,
         met: 0,
         first: 0,
         search,
     }));
 }
 
-/// A strategy of the learning phase.
-fn unprefixed(name: &str) -> Prefixed {
-    Prefixed::new(Vec::new(), AnyStrategy::new(Plan::seeded(name, SEED)))
+/// The strategy of such a round, from its start.
+fn unprefixed(round: Round) -> Prefixed {
+    let strategy = match round {
+        Round::Random => Random::new(SEED).into(),
+        Round::Alternate => Alternate::new().into(),
+        Round::Directed => Directed::new().into(),
+    };
+    Prefixed::new(Vec::new(), strategy)
 }
 
 /// Identifies the first round: its choices, its accesses, the conflicts, and the code of the
@@ -164,6 +174,26 @@ impl Root {
     /// Whether the current executions are the learning phase's.
     pub(crate) fn is_learning(&self) -> bool {
         self.learning.borrow().is_some()
+    }
+
+    /// Whether the current execution notes which words tasks share, for a round by `alternate`.
+    pub(crate) fn notes_shared(&self) -> bool {
+        let alternates = |learning: &Learning| learning.directed > 0;
+        self.is_first_round() && self.learning.borrow().as_ref().is_some_and(alternates)
+    }
+
+    /// A failure is reported at the end of the learning phase, unless that shows one with the points of all
+    /// executions, which is easier to understand.
+    pub(crate) fn postpone(&self, found: FoundFailure) {
+        if let Some(learning) = &mut *self.learning.borrow() {
+            learning.postponed.get_or_insert(found);
+        }
+    }
+
+    /// Whether the current execution is a round by `alternate`.
+    pub(crate) fn alternates(&self) -> bool {
+        let alternates = |learning: &Learning| learning.round == Round::Alternate;
+        self.learning.borrow().as_ref().is_some_and(alternates)
     }
 
     /// Whether the first round of the learning phase is being run. It observes fewer accesses than later
@@ -231,6 +261,9 @@ impl Root {
         // the same.
         let seen = self.stacks_seen.replace(self.stacks_touched.get());
         if seen != self.stacks_touched.get() && !self.is_out_of_executions() {
+            if self.alternates() {
+                self.strategy.set(unprefixed(Round::Alternate));
+            }
             return;
         }
         if self.stacks_touched.get() {
@@ -246,7 +279,7 @@ impl Root {
         let is_partial = std::mem::take(&mut learning.is_partial);
         learning.quiet = match grew || is_partial {
             true => 0,
-            false => learning.quiet + u64::from(!learning.is_directed),
+            false => learning.quiet + u64::from(learning.round == Round::Random),
         };
         let met = monitoring::probes_met();
         learning.met += met.unwrap_or(0);
@@ -301,6 +334,15 @@ impl Root {
             self.learned.borrow().end_briefly();
             note_gap(InstrumentationGap::Brief);
         }
+        // The phase did not show the failure again without the additional steps.
+        if let Some(found) = learning.postponed.take()
+            && !self.failed_early.get()
+        {
+            if self.stop_at_first {
+                self.fail_early();
+            }
+            outbox::postponed(FoundFailure { unsettled: false, ..found });
+        }
         let result = LearningResult {
             first: learning.first,
             libraries: monitoring::libraries(),
@@ -321,27 +363,35 @@ impl Root {
         }
     }
 
-    /// Chooses the strategy of the next round: random walks, and `directed` once one of these found nothing
-    /// new and if rounds are cheap. That is begun again where the points grew at which it chooses.
+    /// Chooses the strategy of the next round: random walks; `alternate` after the first one, which showed what
+    /// tasks share; and, once a random walk found nothing new, `alternate` and `directed`. `directed` begins again
+    /// where the points grew at which it chooses.
     fn next_round(&self, learning: &mut Learning, grew: bool, is_cheap: bool) {
-        if learning.is_directed && grew {
-            self.strategy.set(unprefixed("directed"));
-        } else if learning.is_directed {
-            learning.directed -= 1;
-            // A strategy says that it has nothing left when it is asked for another execution.
-            let mut copy = self.strategy.cloned();
-            if learning.directed > 0 && copy.begin(learning.rounds + 1) {
-                return;
+        learning.alternated = learning.round == Round::Alternate || learning.alternated && !grew;
+        let next = match learning.round {
+            Round::Directed if grew => Round::Directed,
+            Round::Directed => {
+                learning.directed -= 1;
+                // A strategy says that it has nothing left when it is asked for another execution.
+                let mut copy = self.strategy.cloned();
+                if learning.directed > 0 && copy.begin(learning.rounds + 1) {
+                    return;
+                }
+                learning.directed = 0;
+                Round::Random
             }
-            learning.directed = 0;
-            learning.is_directed = false;
-            self.strategy.set(unprefixed("random"));
-        } else if is_cheap && learning.directed > 0 && learning.quiet > 0 {
-            learning.is_directed = true;
-            self.strategy.set(unprefixed("directed"));
-        } else {
+            _ if !is_cheap || learning.directed == 0 => Round::Random,
+            Round::Random if learning.rounds == 1 => Round::Alternate,
+            Round::Alternate if grew && learning.postponed.is_none() => Round::Alternate,
+            _ if learning.quiet == 0 => Round::Random,
+            _ if learning.alternated => Round::Directed,
+            _ => Round::Alternate,
+        };
+        if (next, learning.round) == (Round::Random, Round::Random) {
             return;
         }
+        learning.round = next;
+        self.strategy.set(unprefixed(next));
         self.strategy_replaced();
     }
 

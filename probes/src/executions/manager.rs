@@ -132,6 +132,7 @@ pub(crate) fn fork_loop() -> ! {
         channel::fail(&message);
     }
     children::adopt();
+    scheduler::forget_pending();
     loop {
         if !ready() {
             channel::set_state(state::DONE);
@@ -324,8 +325,10 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
     };
     if root.is_learning() {
         root.begun.set(false);
+        scheduler::forget_pending();
         let spun = matches!(&end, End::Failed(found) if found.kind == traces::FailureKind::Spin)
             || header.waits_in_vain.load(Relaxed) > 0;
+        let with_stops = root.learned.borrow().take_stops();
         if let End::Failed(found) = end
             && outcome::counts(found.kind)
             // After its read sites are learned, the spin loop may yield, and then is no failure.
@@ -333,23 +336,30 @@ pub(crate) fn settle(number: u64, end: End) -> bool {
             && !predicates::broke_condition()
             && root.prefix.is_empty()
         {
-            let learned = Box::new(root.learned.borrow().known().clone());
+            let has_stops = with_stops.is_some();
+            let known = || root.learned.borrow().known().clone();
+            let learned = Box::new(with_stops.unwrap_or_else(known));
             // The search describes the failure better: with these points, or led by the predicates.
             let leads = |one: &Predicate| one.purpose != Purpose::Start;
             let unsettled = root.predicates.iter().any(leads)
+                || has_stops
                 || root.learned.borrow().is_unsettled()
                 || root.stacks_seen.get() != root.stacks_touched.get();
             if !unsettled && root.stop_at_first {
                 root.fail_early();
             }
             add(&header.failing, 1);
-            outbox::report_early(with_clients(FoundFailure {
+            let found = with_clients(FoundFailure {
                 execution: header.learning.load(Relaxed) + 1,
                 part: "learning".into(),
                 learned,
                 unsettled,
                 ..*found
-            }));
+            });
+            if has_stops {
+                root.postpone(outbox::with_schedule(found.clone()));
+            }
+            outbox::report_early(found);
         }
         for conflict in root.conflicts.take() {
             outbox::early(FoundFailure { part: "learning".into(), ..conflict });

@@ -55,8 +55,13 @@ pub(crate) fn early(found: FoundFailure) {
     send(&RuntimeMessage::Found(with_schedule(found)));
 }
 
+/// Sends a failure of an earlier execution of the learning phase, with its schedule.
+pub(crate) fn postponed(found: FoundFailure) {
+    send(&RuntimeMessage::Found(found));
+}
+
 /// A failure of the execution that just ended, with its schedule. One with clients has that already.
-fn with_schedule(found: FoundFailure) -> FoundFailure {
+pub(crate) fn with_schedule(found: FoundFailure) -> FoundFailure {
     let choices = match found.clients.is_empty() {
         true => record::choices(),
         false => found.choices,

@@ -83,6 +83,8 @@ pub(crate) fn refresh() -> bool {
     let thorough = thorough && !learned_points::is_brief() || root.learns && brief_sample();
     // Replays monitor the accesses of code that the compiler instrumented.
     POINTS.only_observed.set(root.observes.get() && !access::are_compiled());
+    POINTS.notes_shared.set(root.notes_shared());
+    POINTS.stops_at_shared.set(root.alternates());
     let learning = root.is_learning() || root.observes.get() || POINTS.all.get();
     // A loop that looks under a lock is recognised only if every write is seen.
     let thorough = thorough || learned_points::has_lock_polls();
@@ -155,7 +157,8 @@ pub(crate) fn begin() {
     POINTS.written.set((0, 0));
     access::forget_condition_writer();
     POINTS.waiting.begin();
-    POINTS.plainly.set(!POINTS.all.get() && !race::is_watching());
+    let is_plain = !POINTS.all.get() && !race::is_watching();
+    POINTS.plainly.set(is_plain && !POINTS.notes_shared.get() && !POINTS.stops_at_shared.get());
     stepped();
     update_monitoring();
     new_stretch();

@@ -80,6 +80,10 @@ pub(crate) struct Growing {
     pub(crate) parts_found: Vec<ModuleAddress>,
     /// What handlers accessed in the current execution.
     pub(crate) handled_found: Vec<Handled>,
+    /// The words that several tasks accessed in the first round of the learning phase, one of them by a write.
+    pub(crate) shared: BTreeSet<ModuleAddress>,
+    /// The accesses of the current execution that are steps because they are to these words.
+    pub(crate) stops: Vec<(u64, ModuleAddress)>,
 }
 
 /// A word that a signal handler accessed.
@@ -103,14 +107,27 @@ pub(crate) struct Learning {
     pub(crate) quiet: u64,
     /// How many executions of `directed` are left ([`search::strategy::registry::directed_first`]).
     pub(crate) directed: u64,
-    /// Whether the current round is one of them.
-    pub(crate) is_directed: bool,
+    /// The strategy of the current round.
+    pub(crate) round: Round,
+    /// Whether `alternate` ran with the points that are known now.
+    pub(crate) alternated: bool,
+    /// The first failure of `alternate` whose execution had more steps than others would have.
+    pub(crate) postponed: Option<FoundFailure>,
     /// The number of accesses in all rounds.
     pub(crate) met: u64,
     /// A hash of what the first round did.
     pub(crate) first: u64,
     /// The search that follows.
     pub(crate) search: Prefixed,
+}
+
+/// The strategy of a round of the learning phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Round {
+    Random,
+    /// The one schedule of `alternate`.
+    Alternate,
+    Directed,
 }
 
 /// The first executions of a program with much code. To prepare the observation of its accesses takes

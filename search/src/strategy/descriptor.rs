@@ -12,7 +12,8 @@ pub struct Descriptor {
     /// What `--bound` limits; none if the strategy takes no bound.
     pub bound: Option<BoundUnit>,
     /// So many executions of `directed` belong to the learning phase, once an execution of it showed
-    /// no new conflict. They find shallow failures, for which the rest of the phase would be too late.
+    /// no new conflict, and a few of `alternate` at its beginning. They find shallow failures, for which
+    /// the rest of the phase would be too late. 0: neither.
     pub directed_first: u64,
     /// Whether lists of strategies show it.
     pub listed: bool,

@@ -1,5 +1,6 @@
 //! The strategies, one file each, and the interface that they implement.
 
+pub mod alternate;
 pub mod apart;
 pub mod auto;
 pub mod bounded_dpor;

@@ -19,6 +19,7 @@
 
 use crate::prefix::TrailChoice;
 use crate::reduction::pending::PendingOperation;
+use crate::strategy::alternate::Alternate;
 use crate::strategy::auto::{self, Auto};
 use crate::strategy::bounded_dpor::BoundedDpor;
 use crate::strategy::checked_dpor::{CheckedDpor, CheckingWalk};
@@ -163,6 +164,7 @@ registry! { ($)
     Hapset(Hapset) [hapset::DESCRIPTOR => |it| Hapset::new(it.seed, it.parameter, it.bound).into()];
     When(When) [when::DESCRIPTOR => |it| When::new(it.seed).into()];
     Default(NonPreemptive) [follow::NON_PREEMPTIVE => |_| NonPreemptive.into()];
+    Alternate(Alternate) [];
     BoundedDpor(BoundedDpor) [];
     CheckedDpor(CheckedDpor) [];
     CheckingWalk(CheckingWalk) [];

@@ -117,6 +117,13 @@ impl Search<'_> {
         }
     }
 
+    /// The first execution with a failure that was found in this one: the learning phase may have had it before
+    /// the points were known with which it is recorded.
+    fn first_found(&self, key: u64, found_at: u64) -> u64 {
+        let early = self.saved.early.iter().filter(|one| one.key == key && one.execution > 0);
+        early.map(|one| one.execution).chain([found_at]).min().unwrap_or(found_at)
+    }
+
     /// Whether failures are only kept: the user interrupts the search, or the program is not here.
     fn postpones(&self) -> bool {
         self.interrupt.load(Relaxed) || self.options.collector == Collector::Substitute
@@ -202,6 +209,7 @@ impl Search<'_> {
     /// Runs the failing schedule again, records it and saves the trace.
     fn record(&mut self, unrecorded: Unrecorded) {
         let Unrecorded { place, found_at, ref found } = unrecorded;
+        let found_at = self.first_found(found.key, found_at);
         if found.kind == FailureKind::Unsupported && !self.saved.unsupported.contains(&found.detail)
         {
             self.saved.unsupported.push(found.detail.clone());
