@@ -5,6 +5,7 @@ use std::path::Path;
 use tests::heddle::Home;
 use tests::predicates::path;
 use tests::targets::{self, sources};
+use traces::FailureKind;
 use traces::report::Verdict;
 
 /// A program, and what its cause is: each alternative is texts of lines at which threads have to be, and
@@ -213,15 +214,15 @@ const DIFFICULT: &[(&str, &[&str])] = &[
 
 /// The trace of the program's failure, in this directory.
 fn trace(home: &Home, program: &str, args: &[&str]) -> String {
-    trace_by(home, "auto", program, args)
+    trace_by(home, "auto", program, args).0
 }
 
-fn trace_by(home: &Home, strategy: &str, program: &str, args: &[&str]) -> String {
+fn trace_by(home: &Home, strategy: &str, program: &str, args: &[&str]) -> (String, FailureKind) {
     let program = path(program);
     let mut words = vec!["explore", "--json", "--strategy", strategy, "--", &program];
     words.extend(args);
     let report = home.heddle(words).report();
-    report.bugs[0].trace.clone().expect("it is written")
+    (report.bugs[0].trace.clone().expect("it is written"), report.bugs[0].kind)
 }
 
 /// The strategy whose trace is narrowed down. `auto` finds the failure of `aba_cpp` in an execution in which
@@ -230,11 +231,12 @@ fn strategy_for(program: &str) -> &'static str {
     if program == "aba_cpp" { "random" } else { "auto" }
 }
 
-fn narrowed(home: &Home, program: &str, args: &[&str]) -> Value {
-    let trace = trace_by(home, strategy_for(program), program, args);
+/// What `narrow` reports about a failure, and its kind.
+fn narrowed(home: &Home, program: &str, args: &[&str]) -> (Value, FailureKind) {
+    let (trace, kind) = trace_by(home, strategy_for(program), program, args);
     let run = home.heddle(["narrow", "--json", &trace]);
     assert_eq!(run.status, 0, "{program}: {run:?}");
-    run.object()
+    (run.object(), kind)
 }
 
 /// The thread must have read the pointer and the word behind it, and another one must push the same node:
@@ -262,13 +264,19 @@ fn lines(predicate: &Value) -> Vec<String> {
 
 /// What is printed can be given to a search, which says the same of other executions. Returns how many
 /// failing ones reached the state in each search.
-fn confirm(home: &Home, found: &Value, program: &str, args: &[&str]) -> Vec<u64> {
+fn confirm(
+    home: &Home,
+    (found, kind): &(Value, FailureKind),
+    program: &str,
+    args: &[&str],
+) -> Vec<u64> {
     let mut failing = Vec::new();
     let text = found["predicate"]["text"].as_str().expect("it has a text");
     let path = path(program);
     for seed in ["1", "2", "3"] {
         let mut words = vec!["explore", "--json", "--keep-going", "--max-executions", "400"];
-        words.extend(["--seed", seed, "--through", text, "--", &path]);
+        // Other failures of the program have other causes.
+        words.extend(["--seed", seed, "--fail-on", kind.name(), "--through", text, "--", &path]);
         words.extend(args);
         let through = home.heddle(words).report().through.expect("they are counted");
         let what = format!("{program}: {found}: {through:?}");
@@ -318,7 +326,8 @@ fn assert_found(all: &[Expected]) -> usize {
     let mut in_source = 0;
     for expected in all {
         let home = Home::new();
-        let found = narrowed(&home, expected.program, expected.args);
+        let narrowed = narrowed(&home, expected.program, expected.args);
+        let found = &narrowed.0;
         let what = format!("{}: {found}", expected.program);
         let (text, executions) = (&found["predicate"]["text"], &found["executions"]);
         println!("{}: {text}, {executions} executions", expected.program);
@@ -337,9 +346,9 @@ fn assert_found(all: &[Expected]) -> usize {
             })
         };
         assert!(expected.causes.iter().any(matches), "{what}");
-        let failing = confirm(&home, &found, expected.program, expected.args);
+        let failing = confirm(&home, &narrowed, expected.program, expected.args);
         assert!(failing.iter().all(|&count| count > 0), "{failing:?}: {what}");
-        in_source += usize::from(assert_source(&home, &found, expected.program, expected.args));
+        in_source += usize::from(assert_source(&home, found, expected.program, expected.args));
     }
     in_source
 }
@@ -361,8 +370,8 @@ fn no_cause_is_named_that_is_none() {
     for (program, args) in DIFFICULT {
         let home = Home::new();
         let found = narrowed(&home, program, args);
-        println!("{program}: {}", found["result"]);
-        if found["result"] == "cause" {
+        println!("{program}: {}", found.0["result"]);
+        if found.0["result"] == "cause" {
             confirm(&home, &found, program, args);
         }
     }

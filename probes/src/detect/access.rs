@@ -397,10 +397,9 @@ pub(crate) fn is_point(access: &Access) -> bool {
     let is_hot = |at| POINTS.shadow.word(at).is_some_and(|word| heap_words::is_hot(word, at));
     match learned_points::is_site(access.site) {
         true => words.any(is_hot),
-        // What is about to be the only task's needs no point.
+        // The recording of the execution has all sites that access such a word, so that it is repeated exactly.
         false => {
             POINTS.stops_at_shared.get()
-                && world().alive().nth(1).is_some()
                 && words.any(|at| is_hot(at) || learned_points::is_shared(at))
         }
     }
@@ -447,8 +446,7 @@ pub(crate) fn look(access: &Access) {
     race::note_callers_of(&Slot { clock, task: me as u16, mask: 0xff, kind, site: access.site });
     let mut at = access.address & !7;
     let mut may_be_freed = false;
-    let is_stop =
-        POINTS.stops_at_shared.get() && !learned_points::is_site(access.site) && is_point(access);
+    let is_new = POINTS.stops_at_shared.get() && !learned_points::is_site(access.site);
     while at < end {
         let Some(word) = POINTS.shadow.word(at) else {
             return note_gap(InstrumentationGap::Crowded);
@@ -463,12 +461,12 @@ pub(crate) fn look(access: &Access) {
         if word.orders() && access.writes && access.proven && !access.atomic {
             order::forget(&POINTS.clocks, at, mask);
         }
-        if is_stop {
-            race::stopped(at, &slot);
-        }
         // Every access to a synchronisation word counts, not only those that were seen unordered:
         // which of them can meet is for the search to determine.
         let is_hot = heap_words::is_hot(word, at);
+        if is_new && (is_hot || learned_points::is_shared(at)) {
+            race::stopped(at, &slot);
+        }
         if is_hot
             && (access.atomic || word.synchronises(&POINTS.clocks) & mask != 0)
             && !learned_points::is_site(access.site)

@@ -30,6 +30,8 @@ const MOST: u64 = 96;
 /// A round is one execution of the learning phase. It is cheap if its tasks reached probes at most
 /// this many times.
 const CHEAP: u64 = 10_000;
+/// After a failure that is [postponed](Root::postpone), at most this many rounds follow.
+const POSTPONED: u64 = 12;
 /// After this many accesses in all rounds, one round without new conflicts ends learning; after ten
 /// times as many it ends in any case.
 const MUCH: u64 = 100_000_000;
@@ -182,11 +184,11 @@ impl Root {
         self.is_first_round() && self.learning.borrow().as_ref().is_some_and(alternates)
     }
 
-    /// A failure is reported at the end of the learning phase, unless that shows one with the points of all
-    /// executions, which is easier to understand.
+    /// Reports a failure later, at the end of the learning phase or after a dozen rounds, unless one of them
+    /// shows a failure with the points of all executions, which is easier to understand.
     pub(crate) fn postpone(&self, found: FoundFailure) {
         if let Some(learning) = &mut *self.learning.borrow() {
-            learning.postponed.get_or_insert(found);
+            learning.postponed.get_or_insert((found, learning.rounds));
         }
     }
 
@@ -284,7 +286,12 @@ impl Root {
         let met = monitoring::probes_met();
         learning.met += met.unwrap_or(0);
         // The controller asks for a pause when it has no more time.
+        let is_overdue = learning
+            .postponed
+            .as_ref()
+            .is_some_and(|(_, round)| self.stop_at_first && learning.rounds > round + POSTPONED);
         let ends = learning.met >= 10 * MUCH
+            || is_overdue
             || header().pause.load(Acquire) != 0
             || self.ends_incomplete();
         let has_beginnings = self.learned.borrow().known().words.contains(&ModuleAddress::LONG);
@@ -335,7 +342,7 @@ impl Root {
             note_gap(InstrumentationGap::Brief);
         }
         // The phase did not show the failure again without the additional steps.
-        if let Some(found) = learning.postponed.take()
+        if let Some((found, _)) = learning.postponed.take()
             && !self.failed_early.get()
         {
             if self.stop_at_first {

@@ -111,8 +111,9 @@ pub(crate) struct Learning {
     pub(crate) round: Round,
     /// Whether `alternate` ran with the points that are known now.
     pub(crate) alternated: bool,
-    /// The first failure of `alternate` whose execution had more steps than others would have.
-    pub(crate) postponed: Option<FoundFailure>,
+    /// The first failure of `alternate` whose execution had more steps than others would have, and the
+    /// number of its round.
+    pub(crate) postponed: Option<(FoundFailure, u64)>,
     /// The number of accesses in all rounds.
     pub(crate) met: u64,
     /// A hash of what the first round did.
