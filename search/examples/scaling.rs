@@ -9,8 +9,6 @@
 
 use search::share::frontier::{self, Frontier};
 use search::simulation::{Program, programs, run};
-use search::strategy::apart::Apart;
-use search::{Reduction, Strategy};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Write;
@@ -112,62 +110,11 @@ fn ranges(executions: u64) -> Rounds {
     })
 }
 
-/// The rounds of a complete search by partial order reduction.
-fn orders(program: &Program) -> Rounds {
-    rounds(Plan::bounded("dpor", None), u64::MAX, |piece| {
+/// The rounds of a complete search by partial order reduction, with shared state or without.
+fn orders(strategy: &str, program: &Program) -> Rounds {
+    rounds(Plan::bounded(strategy, None), u64::MAX, |piece| {
         frontier::work(piece, |strategy| run(program, strategy).ending.is_ok())
     })
-}
-
-/// The most pieces of a round of a search by beginnings, and the most executions of a piece.
-const PIECES: usize = 1_024;
-const PIECE: u64 = 250;
-
-/// The rounds of a complete search by beginnings.
-fn beginnings(program: &Program) -> Rounds {
-    let mut open = vec![Apart::new()];
-    let mut rounds = Rounds::new();
-    while !open.is_empty() {
-        let budget = if rounds.is_empty() { PIECE / 4 } else { PIECE };
-        let mut before = vec![open; REPEATS];
-        let (between, pieces) = least(|| {
-            let mut pieces = before.pop().expect("one for each repetition");
-            let mut at = 0;
-            while at < pieces.len() && pieces.len() < PIECES {
-                match pieces[at].split() {
-                    Some(other) => pieces.push(other),
-                    None => at += 1,
-                }
-            }
-            let each = PIECES.div_ceil(pieces.len());
-            pieces.iter_mut().for_each(|piece| piece.want(2 * each));
-            pieces
-        });
-        let (encoding, sent) =
-            least(|| pieces.iter().map(compact::encode).collect::<Vec<Vec<u8>>>());
-        let mut ran = Vec::new();
-        let results = sent.iter().map(|sent| {
-            let mut search: Apart = compact::decode(sent).expect("a piece");
-            let (mut executions, mut classes) = (0, Vec::new());
-            while executions < budget && search.begin(0) {
-                run(program, &mut search);
-                executions += 1;
-                classes.extend(search.equivalence_class());
-            }
-            ran.push(executions);
-            compact::encode(&(search, classes))
-        });
-        let returned: Vec<Vec<u8>> = results.collect();
-        let (decoding, left) = least(|| {
-            let results = returned.iter().map(|it| compact::decode(it).expect("a result"));
-            results.collect::<Vec<(Apart, Vec<u64>)>>()
-        });
-        let each = (encoding + decoding) / sent.len() as f64;
-        rounds.push(Round { pieces: ran, between, each });
-        open = left.into_iter().map(|(search, _)| search).collect();
-        open.retain(|search| search.open() > 0);
-    }
-    rounds
 }
 
 /// The time of a search on this many machines with one worker each.
@@ -226,11 +173,15 @@ fn main() {
     println!("| search | {} |", MACHINES.map(|machines| machines.to_string()).join(" | "));
     println!("| --- |{}", " --- |".repeat(MACHINES.len()));
     let mut remarks = String::new();
+    let classes = |strategy: &str| {
+        let name = format!("{strategy}, {} classes", 1_u64 << size);
+        (name, orders(strategy, &programs::readers(size)))
+    };
     let searches = [
         ("random, 1,000,000 executions".to_owned(), ranges(1_000_000)),
         ("random, 100,000,000 executions".to_owned(), ranges(100_000_000)),
-        (format!("dpor, {} classes", 1_u64 << size), orders(&programs::readers(size))),
-        (format!("apart, {} classes", 1_u64 << size), beginnings(&programs::readers(size))),
+        classes("dpor"),
+        classes("stateless"),
     ];
     for (name, rounds) in searches {
         let executions: u64 = rounds.iter().flat_map(|round| &round.pieces).sum();

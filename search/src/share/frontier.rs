@@ -9,7 +9,8 @@
 //! which a walk depends. Depth-first searches give away the open alternatives of the node nearest
 //! to the start ([`crate::strategy::dfs::Dfs::split`]). The levels of `icb` do the same, and cache
 //! visited states in one table, so that each state is continued once. Partial order reduction
-//! shares a [`crate::share::trunk::Trunk`]. Every other strategy is one piece.
+//! shares a [`crate::share::trunk::Trunk`]; without shared state, its beginnings are divided. Every other
+//! strategy is one piece.
 
 mod part;
 
@@ -541,7 +542,7 @@ impl Frontier {
     /// Whether the executions have equivalence classes, by which a check can compare them.
     fn has_classes(&self) -> bool {
         self.parts.iter().any(|part| match part {
-            Part::Trunk { .. } => true,
+            Part::Trunk { .. } | Part::Beginnings { .. } => true,
             Part::Levels { levels, .. } => levels.measure == Measure::Preemptions,
             Part::Alone { coverage, .. } => matches!(coverage, Coverage::Complete { .. }),
             Part::Ranges { .. } | Part::Trees { .. } => false,

@@ -1,7 +1,6 @@
 //! The strategies, one file each, and the interface that they implement.
 
 pub mod alternate;
-pub mod apart;
 pub mod auto;
 pub mod bounded_dpor;
 pub mod checked_dpor;
@@ -22,6 +21,7 @@ pub mod random;
 pub mod rapos;
 pub mod registry;
 pub mod sparse;
+pub mod stateless;
 pub mod sticky;
 pub mod surw;
 pub mod view;

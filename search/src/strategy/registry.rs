@@ -41,6 +41,7 @@ use crate::strategy::pos::{self, Pos};
 use crate::strategy::random::{self, Random};
 use crate::strategy::rapos::{self, Rapos};
 use crate::strategy::sparse::{self, Sparse};
+use crate::strategy::stateless::{self, Stateless};
 use crate::strategy::sticky::{self, Sticky};
 use crate::strategy::surw::{self, Surw};
 use crate::strategy::view::View;
@@ -152,6 +153,7 @@ registry! { ($)
         None => Dpor::new().into(),
         Some(bound) => BoundedDpor::new(bound).into(),
     }];
+    Stateless(Stateless) [stateless::DESCRIPTOR => |_| Stateless::new().into()];
     Directed(Directed) [directed::DESCRIPTOR => |_| Directed::new().into()];
     Random(Random) [random::DESCRIPTOR => |it| Random::new(it.seed).into()];
     Sticky(Sticky) [sticky::DESCRIPTOR => |it| Sticky::new(it.seed, it.parameter).into()];
@@ -294,6 +296,8 @@ impl StrategyChoice {
     pub const DFS: StrategyChoice = StrategyChoice::of(&dfs::DESCRIPTOR);
     /// `dpor`.
     pub const DPOR: StrategyChoice = StrategyChoice::of(&dpor::DESCRIPTOR);
+    /// `stateless`.
+    pub const STATELESS: StrategyChoice = StrategyChoice::of(&stateless::DESCRIPTOR);
     /// `icb`.
     pub const ICB: StrategyChoice = StrategyChoice::of(&iterative::ICB);
 

@@ -4,6 +4,7 @@ use crate::share::trunk::Trunk;
 use crate::strategy::dfs::{Dfs, Measure};
 use crate::strategy::dpor::Dpor;
 use crate::strategy::iterative::{Level, Levels};
+use crate::strategy::stateless::Stateless;
 use crate::{AnyStrategy, Coverage, Reduction, Sharing, Strategy};
 use serde::{Deserialize, Serialize};
 use traces::wire::Plan;
@@ -31,6 +32,11 @@ pub(super) struct Parallelism {
 /// round.
 const SHORT_RANGE: u64 = 1_000;
 const MANY_RANGES: usize = 1_024;
+
+/// The most executions of a piece of a search by beginnings, and the most pieces of a round. Small pieces
+/// keep many workers busy: each returns beginnings that others can run.
+const BEGINNINGS: u64 = 250;
+const MANY_BEGINNINGS: usize = 1_024;
 
 impl Parallelism {
     const FEWEST: usize = 8;
@@ -98,6 +104,12 @@ pub(super) enum Part {
         running: usize,
         together: Parallelism,
     },
+    Beginnings {
+        open: Vec<Stateless>,
+        running: usize,
+        /// Whether a search that ended is not complete.
+        holes: bool,
+    },
     Alone {
         strategy: Option<AnyStrategy>,
         coverage: Coverage,
@@ -120,6 +132,9 @@ impl Part {
             },
             AnyStrategy::Level(level) => Part::levels(Levels::new(level.measure(), bound)),
             AnyStrategy::Dpor(dpor) => Part::trunk(dpor, alone),
+            AnyStrategy::Stateless(search) => {
+                Part::Beginnings { open: vec![search], running: 0, holes: false }
+            }
             strategy if strategy.sharing() == Sharing::ByNumber => {
                 Part::Ranges { strategy, next: 1 }
             }
@@ -139,7 +154,10 @@ impl Part {
     /// Why machines that share no memory cannot share the part, if they cannot.
     pub(super) fn needs_one_machine(&self) -> Option<&'static str> {
         match self {
-            Part::Ranges { .. } | Part::Trees { .. } | Part::Trunk { .. } => None,
+            Part::Ranges { .. }
+            | Part::Trees { .. }
+            | Part::Trunk { .. }
+            | Part::Beginnings { .. } => None,
             Part::Levels { levels, .. } => match levels.measure {
                 Measure::Preemptions => {
                     Some("its workers share a table of visited states in memory")
@@ -162,6 +180,7 @@ impl Part {
                 let many = ((all / SHORT_RANGE) as usize).clamp(pieces, pieces.max(MANY_RANGES));
                 (many, all.div_ceil(many as u64))
             }
+            Part::Beginnings { .. } => (MANY_BEGINNINGS, BEGINNINGS),
             _ => (pieces, each),
         }
     }
@@ -170,6 +189,7 @@ impl Part {
     pub(super) fn first(&self, first: u64) -> u64 {
         match self {
             Part::Ranges { strategy, .. } if !strategy.learns() => first.min(SHORT_RANGE / 2),
+            Part::Beginnings { .. } => first.min(BEGINNINGS / 4),
             _ => first,
         }
     }
@@ -192,6 +212,14 @@ impl Part {
                 let taken = trunk.take(wanted.min(together.next()));
                 *running = taken.len();
                 taken.into_iter().map(AnyStrategy::Dpor).collect()
+            }
+            Part::Beginnings { open, running, .. } => {
+                let mut taken = spread(open, wanted, Stateless::split);
+                *running = taken.len();
+                // Each is to have some to give away when it returns.
+                let each = wanted.div_ceil(taken.len().max(1));
+                taken.iter_mut().for_each(|search| search.want(2 * each));
+                taken.into_iter().map(AnyStrategy::Stateless).collect()
             }
             Part::Alone { strategy, .. } => strategy.take().into_iter().collect(),
         }
@@ -242,6 +270,13 @@ impl Part {
                 *running -= 1;
                 trunk.put(dpor, done);
             }
+            (Part::Beginnings { open, running, holes }, AnyStrategy::Stateless(search)) => {
+                *running -= 1;
+                *holes |= search.has_holes();
+                if search.open() > 0 {
+                    open.push(search);
+                }
+            }
             (Part::Alone { strategy, coverage }, back) => {
                 *coverage = back.coverage();
                 if !done {
@@ -259,6 +294,7 @@ impl Part {
             Part::Trees { open, running, .. } => open.is_empty() && *running == 0,
             Part::Levels { open, running, .. } => open.is_empty() && *running == 0,
             Part::Trunk { trunk, running, .. } => trunk.is_exhausted() && *running == 0,
+            Part::Beginnings { open, running, .. } => open.is_empty() && *running == 0,
             Part::Alone { strategy, .. } => strategy.is_none(),
         }
     }
@@ -272,7 +308,10 @@ impl Part {
             Part::Trunk { trunk, .. } if self.is_over() && trunk.is_whole() => {
                 Coverage::Complete { bound: None }
             }
-            Part::Trees { .. } | Part::Trunk { .. } => Coverage::Open,
+            Part::Beginnings { holes: false, .. } if self.is_over() => {
+                Coverage::Complete { bound: None }
+            }
+            Part::Trees { .. } | Part::Trunk { .. } | Part::Beginnings { .. } => Coverage::Open,
             Part::Levels { levels, .. } => levels.coverage(),
             Part::Alone { coverage, .. } => *coverage,
         }
@@ -282,6 +321,7 @@ impl Part {
         match self {
             Part::Trunk { trunk, .. } => trunk.invalidate_coverage(),
             Part::Levels { levels, .. } => levels.invalidate_coverage(),
+            Part::Beginnings { holes, .. } => *holes = true,
             Part::Alone { strategy, coverage } => {
                 if let Some(strategy) = strategy {
                     strategy.invalidate_coverage();
@@ -311,6 +351,7 @@ impl Part {
             Part::Trees { open, .. } => open.iter().map(Dfs::open).sum(),
             Part::Levels { open, .. } => open.iter().map(|level| level.dfs().open()).sum(),
             Part::Trunk { trunk, .. } => trunk.open_branches(),
+            Part::Beginnings { open, .. } => open.iter().map(|search| search.open() as u64).sum(),
             Part::Ranges { .. } | Part::Alone { .. } => 0,
         }
     }

@@ -47,6 +47,9 @@ fn complete_searches_have_exact_numbers_with_any_portion_sizes() {
         (Plan::bounded("dpor", None), programs::lastzero(10), 3_328),
         (Plan::bounded("dpor", None), programs::readers(13), 8_192),
         (Plan::bounded("dpor", None), programs::locked(5, 1), 120),
+        (Plan::bounded("stateless", None), programs::locked(7, 1), 5_040),
+        (Plan::bounded("stateless", None), programs::lastzero(10), 3_328),
+        (Plan::bounded("stateless", None), programs::readers(13), 8_192),
     ] {
         // One search alone, and many small pieces with as many parallel searches as possible.
         let small = |pieces| PortionSizes { pieces, first: 20, most: 100 };

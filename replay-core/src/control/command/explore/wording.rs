@@ -27,6 +27,11 @@ pub(super) fn uncovered(choice: StrategyChoice, refuted: bool) -> String {
              on each other in a way that Heddle does not see; --strategy dfs needs no such knowledge (--bound N \
              limits its preemptions)"
         ),
+        (false, false) if choice == StrategyChoice::STATELESS => format!(
+            "{strategy} is finished, but does not cover every schedule: the program uses a read-write lock, a \
+             time limit, a spin loop, a pipe or socket, a counter or a test harness, whose orders it does not \
+             know; --strategy dpor does"
+        ),
         (false, true) => format!(
             "{strategy} is finished, but does not cover every schedule: a loop that was in a new state \
              after each iteration was followed for some of them, or an execution was not observed to its end"

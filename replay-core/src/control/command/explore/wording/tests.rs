@@ -38,6 +38,16 @@ fn a_finished_search_says_why_it_is_incomplete() {
 }
 
 #[test]
+fn a_strategy_that_does_not_know_an_operation_names_another_one() {
+    assert_eq!(
+        uncovered(StrategyChoice::STATELESS, false),
+        "stateless is finished, but does not cover every schedule: the program uses a read-write lock, a time \
+         limit, a spin loop, a pipe or socket, a counter or a test harness, whose orders it does not know; \
+         --strategy dpor does"
+    );
+}
+
+#[test]
 fn a_scope_limits_what_the_report_claims() {
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     let scope = [names(&["push", "pop"]), names(&["queue.c"]), names(&["T2"])];

@@ -43,21 +43,27 @@ mod stored;
 mod tests;
 
 use crate::reduction::events::{Clock, Event, Order};
+use crate::strategy::descriptor::Descriptor;
 use crate::{
-    Coverage, Decision, GiveUp, Outcome, PendingOperation, PrefixReplay, Reduction, Strategy, View,
+    Coverage, Decision, GiveUp, Outcome, PendingOperation, PrefixReplay, Reduction, Shareable,
+    Strategy, View,
 };
 use record::{Data, Record, Step};
 use serde::{Deserialize, Serialize};
 use start::{Purpose, Start};
 use traces::Operation;
 
+/// The descriptor of the strategy.
+pub const DESCRIPTOR: Descriptor =
+    Descriptor::new("stateless", "as dpor, divided among many machines");
+
 /// The search. See the module documentation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Apart {
+pub struct Stateless {
     /// What is left to run, last first.
     #[serde(with = "stored")]
     open: Vec<Start>,
-    /// See [`Apart::want`].
+    /// See [`Stateless::want`].
     wanted: usize,
     #[serde(skip)]
     start: Start,
@@ -77,9 +83,9 @@ pub struct Apart {
     redundant: bool,
 }
 
-impl Default for Apart {
-    fn default() -> Apart {
-        Apart {
+impl Default for Stateless {
+    fn default() -> Stateless {
+        Stateless {
             open: vec![Start::default()],
             wanted: 0,
             start: Start::default(),
@@ -93,15 +99,15 @@ impl Default for Apart {
     }
 }
 
-impl Apart {
+impl Stateless {
     /// A search from the start.
     #[must_use]
-    pub fn new() -> Apart {
-        Apart::default()
+    pub fn new() -> Stateless {
+        Stateless::default()
     }
 
     /// Gives away every second beginning, as long as some remain.
-    pub fn split(&mut self) -> Option<Apart> {
+    pub fn split(&mut self) -> Option<Stateless> {
         if self.open.len() < 2 {
             return None;
         }
@@ -111,7 +117,7 @@ impl Apart {
             if at % 2 == 0 { kept.push(start) } else { open.push(start) }
         }
         self.open = kept;
-        Some(Apart { open, wanted: self.wanted, ..Apart::default() })
+        Some(Stateless { open, wanted: self.wanted, ..Stateless::default() })
     }
 
     /// As long as there are fewer beginnings than this, the oldest is run first, below which the most is
@@ -124,6 +130,12 @@ impl Apart {
     #[must_use]
     pub fn open(&self) -> usize {
         self.open.len()
+    }
+
+    /// Whether something was not run, or not known, so that the search is not complete.
+    #[must_use]
+    pub fn has_holes(&self) -> bool {
+        self.holes
     }
 
     /// Whether the execution that ended is not counted, because another one is of its class.
@@ -148,7 +160,7 @@ impl Apart {
     }
 }
 
-impl Strategy for Apart {
+impl Strategy for Stateless {
     fn begin(&mut self, _: u64) -> bool {
         if self.open.is_empty() {
             return false;
@@ -212,7 +224,7 @@ impl Strategy for Apart {
     }
 
     fn active_part(&self) -> &'static str {
-        "apart"
+        "stateless"
     }
 
     fn coverage(&self) -> Coverage {
@@ -223,7 +235,9 @@ impl Strategy for Apart {
     }
 }
 
-impl PrefixReplay for Apart {
+impl Shareable for Stateless {}
+
+impl PrefixReplay for Stateless {
     fn restart(&mut self) {
         self.steps.clear();
         self.order.clear();
@@ -233,7 +247,7 @@ impl PrefixReplay for Apart {
     }
 }
 
-impl Reduction for Apart {
+impl Reduction for Stateless {
     fn needs_pending(&self) -> bool {
         true
     }

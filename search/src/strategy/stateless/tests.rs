@@ -21,7 +21,7 @@ struct Found {
 /// read and divided.
 fn found(program: &Program, each: Option<usize>) -> Found {
     let mut found = Found { is_complete: true, ..Found::default() };
-    let mut pieces = vec![Apart::new()];
+    let mut pieces = vec![Stateless::new()];
     while let Some(mut search) = pieces.pop() {
         let mut left = each.unwrap_or(usize::MAX);
         while left > 0 && search.begin(1) {
