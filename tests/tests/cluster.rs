@@ -26,7 +26,7 @@ fn essence(report: &Report) -> impl PartialEq + std::fmt::Debug + use<> {
 }
 
 /// Each strategy that machines can share, once to an end or a limit and once with several rounds.
-const CASES: [(&str, &[&str]); 17] = [
+const CASES: [(&str, &[&str]); 19] = [
     ("account_fixed", &["--strategy", "auto"]),
     ("bank", &["--strategy", "auto", "--keep-going", "--max-executions", "9000"]),
     ("increment_locked", &["--strategy", "auto", "--max-executions", "20000"]),
@@ -35,6 +35,8 @@ const CASES: [(&str, &[&str]); 17] = [
     ("increment_locked", &["--strategy", "delay"]),
     ("account_fixed", &["--strategy", "dpor"]),
     ("bank", &["--strategy", "dpor", "--keep-going"]),
+    ("account_fixed", &["--strategy", "stateless"]),
+    ("bank", &["--strategy", "stateless", "--keep-going"]),
     ("twostage", &["--strategy", "random", "--seed", "3"]),
     ("buffer_if", &["--strategy", "random", "--keep-going", "--max-executions", "20000"]),
     ("buffer_if", &["--strategy", "sticky:2", "--keep-going", "--max-executions", "9000"]),
