@@ -4,7 +4,8 @@ use crate::memory::arena;
 use crate::sys::raw;
 use search::reduction::pending::Counting;
 
-/// The number of this size at an address, if it matters for such an update; 0 stands for one that is not positive, or so large that it might overflow,
+/// The number of this size at an address, if it matters for such an update; 0 stands for one that is not
+/// positive, or so large that it might overflow,
 /// and for memory that is not mapped.
 pub(crate) fn value(counting: Counting, address: u64, size: u64) -> u64 {
     let mut bytes = [0; 8];

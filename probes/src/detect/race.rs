@@ -257,10 +257,9 @@ pub(crate) fn conflict(word: u64, earlier: &Slot, later: &Slot) {
     let meant = u64::from((earlier.kind | later.kind) & MEANT) << 56;
     let spot = learned_points::word_spot(word);
     let pair = earlier.site.rotate_left(32) ^ later.site ^ key(spot) ^ meant;
-    if RACES.pairs.get(pair).is_some() {
+    if !is_first(pair) {
         return;
     }
-    RACES.pairs.insert(pair, 1);
     let conflict = Conflict { word, spot, earlier: *earlier, later: *later };
     // SAFETY: the controlled process has one kernel thread, and no reference to the value exists:
     // it is written here and copied out on the manager's stack, before the call below returns.
@@ -308,10 +307,9 @@ pub(crate) fn belongs(word: u64, access: &Slot) {
     }
     let spot = learned_points::word_spot(word);
     let pair = access.site ^ key(spot);
-    if RACES.pairs.get(pair).is_some() {
+    if !is_first(pair) {
         return;
     }
-    RACES.pairs.insert(pair, 1);
     // SAFETY: as in `conflict`.
     unsafe { *RACES.conflict.get() = Conflict { word, spot, earlier: *access, later: *access } };
     switch::on_manager(note, 0);
@@ -322,10 +320,9 @@ pub(crate) fn belongs(word: u64, access: &Slot) {
 pub(crate) fn shared(word: u64) {
     let spot = learned_points::word_spot(word);
     let key = key(spot).rotate_left(17);
-    if RACES.pairs.get(key).is_some() {
+    if !is_first(key) {
         return;
     }
-    RACES.pairs.insert(key, 1);
     RACES.part.set(spot);
     switch::on_manager(note_shared, 0);
 }
@@ -341,10 +338,9 @@ extern "C" fn note_shared(_: u64) -> u64 {
 pub(crate) fn stopped(word: u64, access: &Slot) {
     let spot = learned_points::word_spot(word);
     let key = (access.site ^ key(spot)).rotate_left(17);
-    if RACES.pairs.get(key).is_some() {
+    if !is_first(key) {
         return;
     }
-    RACES.pairs.insert(key, 1);
     // SAFETY: as in `conflict`.
     unsafe { *RACES.conflict.get() = Conflict { word, spot, earlier: *access, later: *access } };
     switch::on_manager(note_stopped, 0);
@@ -362,10 +358,9 @@ extern "C" fn note_stopped(_: u64) -> u64 {
 /// interrupt are compared with that.
 pub(crate) fn handled(word: u64, access: &Slot, signal: u8) {
     let key = word.rotate_left(7) ^ u64::from(access.kind) ^ u64::from(signal) << 56;
-    if RACES.pairs.get(key).is_some() {
+    if !is_first(key) {
         return;
     }
-    RACES.pairs.insert(key, 1);
     let spot = learned_points::spot(canonical(word));
     // SAFETY: as in `conflict`.
     unsafe { *RACES.conflict.get() = Conflict { word, spot, earlier: *access, later: *access } };
@@ -386,6 +381,15 @@ pub(crate) fn locks(word: u64, byte: u8) {
     note_part(ModuleAddress::lock(word, byte));
 }
 
+/// Whether this is the first time in the execution that something with this key is noted.
+fn is_first(key: u64) -> bool {
+    let is_first = RACES.pairs.get(key).is_none();
+    if is_first {
+        RACES.pairs.insert(key, 1);
+    }
+    is_first
+}
+
 /// A word, or a part of one, as a key of [`Races::pairs`].
 fn key(spot: ModuleAddress) -> u64 {
     mix(spot.offset ^ u64::from(spot.module))
@@ -393,10 +397,9 @@ fn key(spot: ModuleAddress) -> u64 {
 
 fn note_part(part: ModuleAddress) {
     let key = key(part);
-    if RACES.pairs.get(key).is_some() {
+    if !is_first(key) {
         return;
     }
-    RACES.pairs.insert(key, 1);
     RACES.part.set(part);
     switch::on_manager(note_found_part, 0);
 }
