@@ -62,6 +62,15 @@ fn a_handler_that_interrupts_an_update_is_found() {
     assert!(report.unconfirmed.is_empty(), "{report:#?}");
 }
 
+/// The second signal comes while the handler of the first one runs, which began before the wait.
+#[test]
+fn a_signal_that_comes_before_the_wait_which_unblocks_it_ends_the_wait() {
+    let program = Signalled::new();
+    let report = program.explore("counts", ASKS_AND_STOPS, &["--keep-going", "--max-executions", "200"]);
+    let [bug] = &report.bugs[..] else { panic!("{report:#?}") };
+    assert_eq!(bug.kind, FailureKind::Abort, "{report:#?}");
+}
+
 #[test]
 fn a_signal_that_the_program_does_not_expect_is_named() {
     let program = Signalled::new();

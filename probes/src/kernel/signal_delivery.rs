@@ -126,8 +126,10 @@ pub(crate) fn park_signalled() {
     }
 }
 
-/// The running task is about to wait in a call. Signals that only the call unmasks may have come before.
+/// The running task is about to wait in a call. Signals that only the call unmasks may have come before, for the task
+/// or for the process.
 pub(super) fn call_begins() {
+    take_from_process();
     if is_wanted(world().task()) {
         interpose_handler(world().current.get());
     }
