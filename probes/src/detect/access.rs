@@ -426,6 +426,25 @@ pub(crate) fn forget_condition_writer() {
     POINTS.condition_write.set((0, 0));
 }
 
+/// Whether an access to the word at this address may be a scheduling point, or may conflict with an earlier one: no
+/// task touched the page of a word for which neither holds.
+pub(crate) fn is_known(address: u64) -> bool {
+    POINTS.all.get() || POINTS.shadow.is_known(address)
+}
+
+/// Another task, which has ended, stored to this word as its last access, which was not compared with others because
+/// the word was not known ([`is_known`]). The running task is about to read it.
+pub(crate) fn catch_up(task: u16, address: u64, site: u64) {
+    let task_clock = usize::from(task);
+    if !is_in_company() || task_clock >= clocks::TASKS {
+        return;
+    }
+    let Some(word) = POINTS.shadow.word(address) else { return };
+    let (clock, kind) = (POINTS.clocks.latest(task_clock), USED | WRITE | ATOMIC);
+    let store = Slot { clock, task, mask: 0xff, kind, site };
+    word.note(&store, POINTS.clocks.viewer(task_clock), |_| {});
+}
+
 /// Compares an access with the earlier ones, and stores it in the shadow memory.
 pub(crate) fn look(access: &Access) {
     let me = me();

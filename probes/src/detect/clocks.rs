@@ -295,6 +295,14 @@ impl Clocks {
         self.created[task].get()
     }
 
+    /// The latest stretch of the task.
+    pub(crate) fn latest(&self, task: usize) -> u32 {
+        let row = self.of(task, Of::Task);
+        // SAFETY: as in `viewer`: the row has room for an entry of each task with a clock, which `create` and `tick`
+        // set for its own task.
+        unsafe { *row.0.add(1 + task) }
+    }
+
     /// `task` joins `other`, which has ended.
     pub(crate) fn join(&self, task: usize, other: usize) {
         if task < TASKS && other < TASKS {

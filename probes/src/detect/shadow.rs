@@ -259,11 +259,20 @@ impl Word {
 
     /// Sets whether the word may be in a freed block of the heap.
     pub(crate) fn set_freed(&self, is: bool) {
-        self.marks.set(self.marks.get() & !FREED | if is { FREED } else { 0 });
+        let marks = self.marks.get() & !FREED | if is { FREED } else { 0 };
+        // A page that is not written does not have to be restored.
+        if marks != self.marks.get() {
+            self.marks.set(marks);
+        }
     }
 
     /// Removes all entries.
     fn clear(&self) {
+        // A page that is not written does not have to be restored.
+        let is_clear = self.last.get() == 0 && self.synchronised.get() == 0;
+        if is_clear && self.heads.iter().all(|head| head.get() == Head(0)) {
+            return;
+        }
         self.heads.iter().for_each(|head| head.set(Head(0)));
         self.last.set(0);
         self.synchronised.set(0);
@@ -604,7 +613,9 @@ impl Shadow {
             if word.orders() {
                 order::forget(clocks, at, 0xff);
             }
-            word.marks.set(0);
+            if word.marks.get() != 0 {
+                word.marks.set(0);
+            }
             word.clear();
         });
     }

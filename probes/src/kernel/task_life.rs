@@ -55,8 +55,7 @@ fn end_task(result: u64) -> ! {
         // pthread_exit).
         exit::after_last_thread();
     }
-    // Within the first instruction of the start routine, where users find it.
-    join::clear_tid(task.start.get() + 1);
+    join::clear_tid();
     task.set_life(Lifecycle::Ended);
     world.died(number);
     // SAFETY: this runs on the task's fiber, and the slot for the stack pointer is its own. The

@@ -100,7 +100,7 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, wait: JoinWait, site: u
             }
         }
         JoinWait::None => {
-            let ended = access::take_part() && find_ended(task, site);
+            let ended = access::take_part() && find_ended(number, site);
             let gate = if ended { Gate::Ended(u64::from(number)) } else { Gate::Open };
             point(Operation::Join, object, site, gate);
             if !ended && (access::take_part() || !has_ended()) {
@@ -116,7 +116,7 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, wait: JoinWait, site: u
             }
             task.joiner.set(me + 1);
             let gate = if access::take_part() {
-                if !wait_for_end(task, (clock, deadline), site) {
+                if !wait_for_end(number, (clock, deadline), site) {
                     task.joiner.set(0);
                     cancel::act_if_due();
                     return libc::ETIMEDOUT;
@@ -150,19 +150,28 @@ pub(crate) unsafe fn join(thread: u64, result: *mut u64, wait: JoinWait, site: u
 
 /// Whether the task has ended. Where its end matters, looking is a step: a read of the thread id, which the
 /// kernel clears when the thread ends (set_tid_address(2)).
-fn find_ended(task: &Task, site: u64) -> bool {
+fn find_ended(number: u16, site: u64) -> bool {
+    let task = &world().tasks[usize::from(number)];
     let address = thread_block::tid_address(task.block.get());
+    if task.life() == Lifecycle::Ended {
+        access::catch_up(number, address, end_site(task));
+    }
     access_points::loaded(address, TID_SIZE, site);
     task.life() == Lifecycle::Ended
+}
+
+/// The site of a thread's end: within the first instruction of the start routine, where users find it.
+fn end_site(task: &Task) -> u64 {
+    task.start.get() + 1
 }
 
 /// Waits until the task has ended, the time at `deadline` has come, or the running task is to be cancelled. As
 /// the C library does, it waits on the thread id as a futex, which the kernel wakes when it has cleared it.
 /// Whether the task has ended.
-fn wait_for_end(task: &Task, (clock, deadline): (c_int, u64), site: u64) -> bool {
-    let block = task.block.get();
+fn wait_for_end(number: u16, (clock, deadline): (c_int, u64), site: u64) -> bool {
+    let block = world().tasks[usize::from(number)].block.get();
     let until = (clock, clock::since_start(clock, clock::nanoseconds(deadline)));
-    while !find_ended(task, site) {
+    while !find_ended(number, site) {
         let (address, tid) = (thread_block::tid_address(block), thread_block::tid(block));
         if !futex::wait_until(address, tid as u32, until, site) || cancellation::is_due() {
             return false;
@@ -173,14 +182,20 @@ fn wait_for_end(task: &Task, (clock, deadline): (c_int, u64), site: u64) -> bool
 
 /// The running task ends: the kernel clears its thread id, and wakes the tasks that wait for it. Nothing observes
 /// the end of a detached thread.
-pub(crate) fn clear_tid(site: u64) {
+///
+/// Few programs look at the end of a thread by a call that may fail. Where this task is the first to touch the page,
+/// the store is compared with others only if a later look finds the thread ended: shadow memory for the blocks of all
+/// threads, and marks for each of their words, would cost each execution more than all else about a thread's end.
+pub(crate) fn clear_tid() {
     let task = world().task();
     if !access::take_part() || task.detached.get() {
         return;
     }
     let block = task.block.get();
     let address = thread_block::tid_address(block);
-    access_points::stored(address, TID_SIZE, site);
+    if access::is_known(address) {
+        access_points::stored(address, TID_SIZE, end_site(task));
+    }
     thread_block::set_tid(block, 0);
     futex::wake_all(address);
 }
