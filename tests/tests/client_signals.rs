@@ -66,7 +66,8 @@ fn a_handler_that_interrupts_an_update_is_found() {
 #[test]
 fn a_signal_that_comes_before_the_wait_which_unblocks_it_ends_the_wait() {
     let program = Signalled::new();
-    let report = program.explore("counts", ASKS_AND_STOPS, &["--keep-going", "--max-executions", "200"]);
+    let report =
+        program.explore("counts", ASKS_AND_STOPS, &["--keep-going", "--max-executions", "200"]);
     let [bug] = &report.bugs[..] else { panic!("{report:#?}") };
     assert_eq!(bug.kind, FailureKind::Abort, "{report:#?}");
 }

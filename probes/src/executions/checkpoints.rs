@@ -17,6 +17,7 @@
 //! there are. What executions do does not depend on that.
 
 use crate::detect::{access, checkpoint};
+use crate::executions::checkpoint_cost::{Cost, SHORTEST};
 use crate::executions::common_prefix::CommonPrefix;
 use crate::executions::manager;
 use crate::fiber::switch::{self, Parked};
@@ -51,10 +52,6 @@ const LONG_WORK: u64 = 64;
 const MOST_LONG: usize = MOST / 2;
 /// How many executions that are resumed are compared with the same ones from main.
 const COMPARED: u32 = 4;
-/// Making a checkpoint counts as at most so many cycles: another process may have run meanwhile.
-const LONGEST: u64 = 1 << 20;
-/// Making a checkpoint counts as at least so many cycles, also if none was made.
-const SHORTEST: u64 = 1 << 12;
 /// No step.
 const NEVER: u64 = u64::MAX;
 
@@ -111,10 +108,9 @@ struct Checkpoints {
     all: RefCell<Vec<Checkpoint>>,
     /// The steps at which the running execution is to make the next ones.
     wanted: Cell<[u64; 2]>,
-    /// The time at which the running execution began or made its last checkpoint, and how long it takes
-    /// to make one, on average; in cycles.
+    /// The time at which the running execution began or made its last checkpoint, in cycles.
     since: Cell<u64>,
-    cost: Cell<u64>,
+    cost: Cost,
     /// Whether the last execution from its beginning took so long that it has long work.
     is_long: Cell<bool>,
     /// The number of first steps of the execution that was begun that are likely to be shared by later
@@ -133,7 +129,7 @@ static CHECKPOINTS: Checkpoints = Checkpoints {
     all: RefCell::new(Vec::new()),
     wanted: Cell::new([NEVER; 2]),
     since: Cell::new(0),
-    cost: Cell::new(0),
+    cost: Cost::new(),
     is_long: Cell::new(false),
     planned: Cell::new(None),
     began: Cell::new(None),
@@ -239,7 +235,7 @@ fn want(from: u64, planned: u64, now: u64) {
 
 /// Whether something that took so many cycles took much longer than a checkpoint does.
 fn is_long_work(took: u64) -> bool {
-    took / LONG_WORK >= CHECKPOINTS.cost.get().max(SHORTEST)
+    took / LONG_WORK >= CHECKPOINTS.cost.cycles().max(SHORTEST)
 }
 
 /// The processor's time stamp.
@@ -290,8 +286,12 @@ fn make_if_wanted() -> u64 {
 fn make() {
     let (here, now) = (&CHECKPOINTS, cycles());
     let mut all = here.all.borrow_mut();
-    let is_worth = now.wrapping_sub(here.since.get()) >= here.cost.get() * WORTH;
-    if !is_worth || all.len() == MOST {
+    let is_worth = now.wrapping_sub(here.since.get()) >= here.cost.cycles() * WORTH;
+    if all.len() == MOST {
+        return;
+    }
+    if !is_worth {
+        here.cost.prevented_one();
         return;
     }
     access::settle_write();
@@ -302,8 +302,7 @@ fn make() {
     unsafe { switch::store_control_words(world().task().sp.get()) };
     all.extend(Checkpoint::save());
     let end = cycles();
-    let took = end.wrapping_sub(now);
-    here.cost.set(here.cost.get() / 8 * 7 + took.min(LONGEST) / 8);
+    here.cost.took(end.wrapping_sub(now));
     here.since.set(end);
 }
 

@@ -1,5 +1,6 @@
 //! The loop over executions: learning, running, judging, resetting, reporting to the controller.
 
+mod checkpoint_cost;
 pub(crate) mod checkpoints;
 pub(crate) mod common_prefix;
 pub(crate) mod faults;
