@@ -4,6 +4,7 @@ pub mod cluster;
 pub mod corpus;
 pub mod debugging;
 pub mod figures;
+pub mod headers;
 pub mod heddle;
 pub mod hits;
 pub mod hostile;

@@ -3,8 +3,7 @@
 
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::{Command, Stdio};
-use tests::heddle::Home;
+use tests::headers::preprocessed;
 
 const CATALOGUE: &str = include_str!("../../probes/src/instrument/binary/libc.txt");
 
@@ -54,16 +53,8 @@ const OTHERS: &[(&str, usize, &str)] = &[
 
 /// What the headers declare, as one line for each declaration.
 fn declarations() -> Vec<String> {
-    let home = Home::new();
-    let source = home.path().join("headers.c");
-    let includes = HEADERS.iter().map(|header| format!("#include <{header}>\n"));
-    std::fs::write(&source, "#define _GNU_SOURCE\n".to_owned() + &includes.collect::<String>())
-        .expect("written");
-    let mut command = Command::new("cc");
-    let run =
-        command.args(["-E", "-P"]).arg(&source).stderr(Stdio::inherit()).output().expect("cc runs");
-    assert!(run.status.success(), "the headers of the C library are not there");
-    let text = String::from_utf8_lossy(&run.stdout);
+    let text = preprocessed(HEADERS);
+    let text = text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join(" ");
     // Attributes have parentheses of up to three levels.
     let attribute =
         Regex::new(r"__attribute__\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)").expect("a pattern");
@@ -79,10 +70,10 @@ fn descriptors(parameters: &str) -> Vec<usize> {
 }
 
 /// Whether the effects depend on the descriptor that is this argument.
-fn name(effects: &[&str], argument: usize) -> bool {
-    let effects = effects.iter().map(|effect| effect.split('?').next().unwrap_or(effect));
+fn depend_on(effects: &[&str], argument: usize) -> bool {
+    let mut effects = effects.iter().map(|effect| effect.split('?').next().unwrap_or(effect));
     let own = ["fd", "slot", "takes", "gives", "closes"];
-    effects.into_iter().any(|effect| {
+    effects.any(|effect| {
         let (kind, what) = effect.split_once(':').unwrap_or((effect, ""));
         let number: String = what.chars().take_while(char::is_ascii_digit).collect();
         what.starts_with("all:") && kind == "fd"
@@ -105,19 +96,13 @@ fn each_descriptor_that_a_function_takes_is_among_its_effects() {
     let mut wrong = Vec::new();
     for declaration in declarations() {
         let Some(found) = function.captures(&declaration) else { continue };
-        let (Some(name_of), Some(parameters)) = (found.get(1), found.get(2)) else { continue };
-        let Some(effects) = catalogue.get(name_of.as_str()) else { continue };
-        for argument in descriptors(parameters.as_str()) {
-            let is_other = OTHERS.iter().any(|one| (one.0, one.1) == (name_of.as_str(), argument));
-            if seen.insert((name_of.as_str().to_owned(), argument))
-                && !is_other
-                && !name(effects, argument)
-            {
-                wrong.push(format!(
-                    "{}, argument {argument}: {}",
-                    name_of.as_str(),
-                    effects.join(" ")
-                ));
+        let (name, parameters) = (&found[1], &found[2]);
+        let Some(effects) = catalogue.get(name) else { continue };
+        for argument in descriptors(parameters) {
+            let is_other = OTHERS.iter().any(|one| (one.0, one.1) == (name, argument));
+            let is_new = seen.insert((name.to_owned(), argument));
+            if is_new && !is_other && !depend_on(effects, argument) {
+                wrong.push(format!("{name}, argument {argument}: {}", effects.join(" ")));
             }
         }
     }

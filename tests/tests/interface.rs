@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use tests::headers::preprocessed;
 
 /// How a call by the program under control is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,19 +39,9 @@ fn table() -> BTreeMap<&'static str, Fate> {
 
 /// The names of the functions that a header declares, directly or through its parts in `bits`.
 fn declared(header: &str) -> Vec<String> {
-    let mut gcc = Command::new("gcc")
-        .args(["-E", "-D_GNU_SOURCE", "-x", "c", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("gcc starts");
-    let source = format!("#include <{header}>\n");
-    gcc.stdin.take().expect("a pipe").write_all(source.as_bytes()).expect("gcc reads");
-    let output = gcc.wait_with_output().expect("gcc ends");
-    assert!(output.status.success(), "{header} cannot be read");
     let mut text = String::new();
     let mut ours = false;
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
+    for line in preprocessed(&[header]).lines() {
         if let Some(marker) = line.strip_prefix("# ") {
             let file = marker.split('"').nth(1).unwrap_or_default();
             ours = HEADERS.iter().any(|header| file.ends_with(&format!("/{header}")))
