@@ -13,9 +13,9 @@ use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::overdue;
 use crate::state::world::{on_fiber, world};
-use crate::sys::raw;
 use crate::sys::signals::{self, Action, FAULTS, SA_RESTORER, WATCHDOG, heddle_restorer};
 use crate::sys::stops;
+use crate::sys::{checked_read, raw};
 use traces::FailureKind;
 
 fn set(signal: i32, handler: u64) -> bool {
@@ -57,6 +57,9 @@ pub(crate) fn install() -> Result<(), String> {
         // SAFETY: the kernel only reads the local mask.
         unsafe {
             raw::call!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, 0, 8);
+        }
+        if good {
+            checked_read::begin();
         }
         good.then_some(()).ok_or_else(|| "cannot install the signal handlers".to_owned())
     })
@@ -102,6 +105,13 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         (registers(&*context), (*info).si_code, (*info).si_addr() as u64, (*info).si_pid())
     };
     // SAFETY: the context is valid until the handler returns, and this is the only reference to it.
+    if matches!(signal, libc::SIGSEGV | libc::SIGBUS)
+        && code > 0
+        && checked_read::recovers(unsafe { &mut *context })
+    {
+        return;
+    }
+    // SAFETY: as above.
     if crate::debugger::detached::serves(signal, code, unsafe { &mut *context }) {
         return;
     }

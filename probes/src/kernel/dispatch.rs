@@ -7,9 +7,11 @@
 
 use crate::kernel::syscalls;
 use crate::state::overdue;
-use crate::sys::dispatch::{self, VECTOR_MASK, VECTOR_SIZE};
+use crate::sys::dispatch::{self, VECTOR_SIZE};
 use crate::sys::interpose::PROGRAM_CALL;
-use crate::sys::vector_state::{restore_vectors, save_vectors};
+use crate::sys::vector_state::{
+    heddle_restore_vectors, heddle_save_vectors, restore_vectors, save_vectors,
+};
 use std::arch::global_asm;
 
 global_asm!(
@@ -79,7 +81,8 @@ global_asm!(
     "heddle_syscall_stub_end:",
     ".cfi_endproc",
     size = sym VECTOR_SIZE,
-    mask = sym VECTOR_MASK,
+    save = sym heddle_save_vectors,
+    restore = sym heddle_restore_vectors,
     serve = sym serve,
 );
 /// What a function may use below its stack pointer.

@@ -2,9 +2,11 @@
 //! which saves everything and yields to another task.
 
 use crate::schedule::interrupt;
-use crate::sys::dispatch::{VECTOR_MASK, VECTOR_SIZE};
+use crate::sys::dispatch::VECTOR_SIZE;
 use crate::sys::own_image;
-use crate::sys::vector_state::{restore_vectors, save_vectors};
+use crate::sys::vector_state::{
+    heddle_restore_vectors, heddle_save_vectors, restore_vectors, save_vectors,
+};
 use std::arch::global_asm;
 
 global_asm!(
@@ -70,7 +72,8 @@ global_asm!(
     "ret 128",
     ".cfi_endproc",
     size = sym VECTOR_SIZE,
-    mask = sym VECTOR_MASK,
+    save = sym heddle_save_vectors,
+    restore = sym heddle_restore_vectors,
     serve = sym serve,
 );
 unsafe extern "C" {

@@ -277,7 +277,12 @@ fn is_followed(task: TaskId, stalls: &SpinDetector) -> bool {
 /// state ([`shown_times`]), so that a loop that only looks at the clock can be seen to wait.
 pub(crate) fn reads_clock() {
     match root().slack {
-        Some(_) => STEP.reads_clock.set(true),
+        Some(_) => {
+            STEP.reads_clock.set(true);
+            // From here on its memory may hold a time.
+            let is_watched = is_followed(TaskId(world().current.get()), &root().stalls.borrow());
+            access::watch(is_watched);
+        }
         None => makes_progress(),
     }
 }
@@ -292,15 +297,24 @@ pub(crate) fn record_read(address: u64, size: u64) {
 }
 
 /// The running task is about to write, outside a step, to memory that is not part of its state.
+///
+/// A task that computes writes to many words, and its further accesses say nothing new: they are not watched, until
+/// its next step.
 pub(crate) fn record_write(address: u64, size: u64) {
     let (root, task) = (root(), TaskId(world().current.get()));
     let mut stalls = root.stalls.borrow();
     let words = (address & !7..address + size).step_by(8).take(MOST_WORDS);
+    let mut suffices = false;
     for word in words {
-        stalls.record_write(task, word | WORD, || content(word | WORD));
+        suffices = stalls.record_write(task, word | WORD, || content(word | WORD));
         if STEP.finds_polls.get() {
-            root.poll_finder.borrow().record_write(task, word | WORD, || content(word | WORD));
+            let mut finder = root.poll_finder.borrow();
+            suffices &= finder.record_write(task, word | WORD, || content(word | WORD));
         }
+    }
+    // Reads matter to a task that has read a clock (`record_read`).
+    if suffices && !shown_times::read_clock(task) {
+        access::watch(false);
     }
 }
 

@@ -21,22 +21,34 @@ pub(crate) struct Word(Cell<u64>);
 // SAFETY: a `Cell` hands out no references; it is written once, before dispatch is enabled and any
 // fiber runs.
 unsafe impl Sync for Word {}
+
+impl Word {
+    /// The number.
+    pub(crate) fn get(&self) -> u64 {
+        self.0.get()
+    }
+}
+
 /// The size of the vector state in bytes.
 pub(crate) static VECTOR_SIZE: Word = Word(Cell::new(0));
 /// The parts of the vector state to save: x87, SSE, AVX, AVX-512, as far as the processor has them.
 pub(crate) static VECTOR_MASK: Word = Word(Cell::new(0));
 
+/// Which moves save and restore all of the vector state while the x87 registers are not in use: 1 those of AVX,
+/// 2 those of AVX-512 as well; 0: only `xsave` does.
+pub(crate) static VECTOR_MOVES: Word = Word(Cell::new(0));
+
 /// Where each component of the vector state is, from the start of the area of `xsave`.
-static VECTOR_OFFSETS: [Word; 8] = [const { Word(Cell::new(0)) }; 8];
+pub(crate) static VECTOR_OFFSETS: [Word; 8] = [const { Word(Cell::new(0)) }; 8];
 
 /// The offset of a component of the vector state, by its number (AVX: 2).
 pub(crate) fn vector_offset(component: u64) -> usize {
-    VECTOR_OFFSETS[component as usize].0.get() as usize
+    VECTOR_OFFSETS[component as usize].get() as usize
 }
 
 /// Enables dispatch in this process. A fork does not inherit it.
 pub(crate) fn enable() -> Result<(), String> {
-    if VECTOR_MASK.0.get() == 0 {
+    if VECTOR_MASK.get() == 0 {
         learn_vector_state();
     }
     let (start, len) = crate::sys::own_image::text();
@@ -83,7 +95,8 @@ pub(crate) fn is_blocking() -> bool {
     SELECTOR.0.get() == BLOCK
 }
 
-fn learn_vector_state() {
+/// Determines which vector registers the processor has, and where an area for them holds each.
+pub(crate) fn learn_vector_state() {
     let (low, high): (u32, u32);
     // SAFETY: `xgetbv` needs the OSXSAVE feature, which every kernel enables on processors with
     // AVX; `heddle doctor` checks that.
@@ -100,9 +113,22 @@ fn learn_vector_state() {
     let size = size + 64;
     VECTOR_MASK.0.set(enabled);
     VECTOR_SIZE.0.set(size);
+    VECTOR_MOVES.0.set(vector_moves(enabled));
     for component in (2..8).filter(|component| enabled >> component & 1 != 0) {
         // Leaf 13 has one subleaf for each component.
         let place = std::arch::x86_64::__cpuid_count(13, component);
         VECTOR_OFFSETS[component as usize].0.set(u64::from(place.ebx));
+    }
+}
+
+/// The value of [`VECTOR_MOVES`] for the components that the system has enabled.
+fn vector_moves(enabled: u64) -> u64 {
+    const SAYS_IN_USE: u32 = 1 << 2;
+    // Subleaf 1 of leaf 13 says whether `xgetbv` can tell which components are in use.
+    let can_tell = std::arch::x86_64::__cpuid_count(13, 1).eax & SAYS_IN_USE != 0;
+    match enabled {
+        0x07 if can_tell => 1,
+        0xe7 if can_tell && std::arch::is_x86_feature_detected!("avx512bw") => 2,
+        _ => 0,
     }
 }

@@ -1,6 +1,7 @@
 //! Raw system calls, their dispatch, signals, the vDSO, interposition, the shared memory.
 
 pub(crate) mod channel;
+pub(crate) mod checked_read;
 pub(crate) mod copies;
 pub(crate) mod dispatch;
 pub(crate) mod errno;

@@ -1,32 +1,175 @@
 //! The vector registers of a task: the assembly that saves and restores them, which the stubs share
 //! that interrupt a program anywhere, and access to those that it saved.
+//!
+//! The area has the standard format of `xsave` (Intel SDM 1, 13.4), which debuggers read. `xsave` and
+//! `xrstor` fill it only while the x87 registers are in use, or on processors that cannot say so:
+//! the two take 130 ns together on an AMD EPYC with AVX-512, and the moves here 13 ns.
 
-use crate::sys::dispatch::vector_offset;
+use crate::sys::dispatch::{VECTOR_MASK, VECTOR_MOVES, VECTOR_OFFSETS, vector_offset};
+use std::arch::global_asm;
 
 /// Saves all vector state below the stack: rsp and r12 are then its aligned address. If the program has used the x87
 /// registers, they are empty then, as other tasks and functions expect them. Changes rax, rcx and rdx. The
-/// template's `size` and `mask` are [`VECTOR_SIZE`](crate::sys::dispatch::VECTOR_SIZE)
-/// and [`VECTOR_MASK`](crate::sys::dispatch::VECTOR_MASK).
+/// template's `size` and `save` are [`VECTOR_SIZE`](crate::sys::dispatch::VECTOR_SIZE) and [`heddle_save_vectors`].
 macro_rules! save_vectors {
     () => {
-        concat!(
-            "mov rax, [rip + {size}]; sub rsp, rax; and rsp, -64; mov r12, rsp;",
-            // xsave does not write its header's reserved bytes; they must be zero for xrstor.
-            "xor ecx, ecx;",
-            "mov [r12 + 512], rcx; mov [r12 + 520], rcx; mov [r12 + 528], rcx;",
-            "mov [r12 + 536], rcx; mov [r12 + 544], rcx; mov [r12 + 552], rcx;",
-            "mov [r12 + 560], rcx; mov [r12 + 568], rcx;",
-            "mov eax, [rip + {mask}]; xor edx, edx; xsave64 [r12];",
-            "test byte ptr [r12 + 512], 1; jz 88f; fnclex; emms; 88:"
-        )
+        concat!("mov rax, [rip + {size}]; sub rsp, rax; and rsp, -64; mov r12, rsp;", "call {save}")
     };
 }
 
-/// Restores what [`save_vectors`] saved. Changes rax and rdx.
+/// Restores what [`save_vectors`] saved, with r12 as after it. Changes rax, rcx, rdx and the flags. The
+/// template's `restore` is [`heddle_restore_vectors`].
 macro_rules! restore_vectors {
     () => {
-        concat!("mov eax, [rip + {mask}]; xor edx, edx; xrstor64 [r12]")
+        "call {restore}"
     };
+}
+
+/// A line of assembly for each of some registers, whose number is `\\n`.
+macro_rules! each {
+    ($numbers:literal, $line:literal) => {
+        concat!(".irp n, ", $numbers, "\n", $line, "\n.endr")
+    };
+}
+
+/// The first sixteen vector registers.
+macro_rules! each_lower {
+    ($line:literal) => {
+        each!("0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15", $line)
+    };
+}
+
+/// Those that only AVX-512 has.
+macro_rules! each_upper {
+    ($line:literal) => {
+        each!("16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31", $line)
+    };
+}
+
+/// The mask registers.
+macro_rules! each_mask {
+    ($line:literal) => {
+        each!("0, 1, 2, 3, 4, 5, 6, 7", $line)
+    };
+}
+
+global_asm!(
+    ".text",
+    ".p2align 4",
+    ".hidden heddle_save_vectors",
+    ".globl heddle_save_vectors",
+    "heddle_save_vectors:",
+    ".cfi_startproc",
+    // Of the header, `xsave` writes the first word only; `xrstor` requires the others to be zero.
+    "xor ecx, ecx",
+    "mov [r12 + 520], rcx",
+    "mov [r12 + 528], rcx",
+    "mov [r12 + 536], rcx",
+    "mov [r12 + 544], rcx",
+    "mov [r12 + 552], rcx",
+    "mov [r12 + 560], rcx",
+    "mov [r12 + 568], rcx",
+    "cmp dword ptr [rip + {moves}], 0",
+    "je 3f",
+    // Which components are not in their initial state.
+    "mov ecx, 1",
+    "xgetbv",
+    "test al, 1",
+    "jnz 3f",
+    each_lower!("movaps [r12 + 160 + 16 * \\n], xmm\\n"),
+    each_lower!("vextractf128 [r12 + 576 + 16 * \\n], ymm\\n, 1"),
+    "cmp dword ptr [rip + {moves}], 2",
+    "jne 2f",
+    "mov rcx, [rip + {offsets} + 8 * 5]",
+    "add rcx, r12",
+    each_mask!("kmovq [rcx + 8 * \\n], k\\n"),
+    "mov rcx, [rip + {offsets} + 8 * 6]",
+    "add rcx, r12",
+    each_lower!("vextractf64x4 [rcx + 32 * \\n], zmm\\n, 1"),
+    "mov rcx, [rip + {offsets} + 8 * 7]",
+    "add rcx, r12",
+    each_upper!("vmovdqa64 [rcx + 64 * (\\n - 16)], zmm\\n"),
+    "2:",
+    // The legacy part of the area, as `xsave` leaves it while the x87 registers are not in use; whatever
+    // was there would differ between two iterations of a loop.
+    "vpxor xmm0, xmm0, xmm0",
+    "vmovdqa [r12], xmm0",
+    "vmovdqa [r12 + 16], xmm0",
+    "stmxcsr [r12 + 24]",
+    "vmovdqa [r12 + 32], ymm0",
+    "vmovdqa [r12 + 64], ymm0",
+    "vmovdqa [r12 + 96], ymm0",
+    "vmovdqa [r12 + 128], ymm0",
+    "mov rax, [rip + {mask}]",
+    "and eax, -2",
+    "mov [r12 + 512], rax",
+    "vzeroupper",
+    "ret",
+    "3:",
+    "mov [r12 + 512], rcx",
+    "mov eax, [rip + {mask}]",
+    "xor edx, edx",
+    "xsave64 [r12]",
+    "test byte ptr [r12 + 512], 1",
+    "jz 4f",
+    "fnclex",
+    "emms",
+    "4:",
+    "ret",
+    ".cfi_endproc",
+    ".p2align 4",
+    ".hidden heddle_restore_vectors",
+    ".globl heddle_restore_vectors",
+    "heddle_restore_vectors:",
+    ".cfi_startproc",
+    "cmp dword ptr [rip + {moves}], 0",
+    "je 3f",
+    "test byte ptr [r12 + 512], 1",
+    "jnz 3f",
+    // Since then, other tasks or a handler of a signal may have used the x87 registers. `xrstor` makes them
+    // empty again.
+    "mov ecx, 1",
+    "xgetbv",
+    "test al, 1",
+    "jnz 3f",
+    // Loading control words is slow, and they are nearly always equal.
+    "stmxcsr [rsp - 8]",
+    "mov eax, [rsp - 8]",
+    "cmp eax, [r12 + 24]",
+    "je 1f",
+    "ldmxcsr [r12 + 24]",
+    "1:",
+    each_lower!("vmovdqa xmm\\n, [r12 + 160 + 16 * \\n]"),
+    each_lower!("vinsertf128 ymm\\n, ymm\\n, [r12 + 576 + 16 * \\n], 1"),
+    "cmp dword ptr [rip + {moves}], 2",
+    "jne 2f",
+    "mov rcx, [rip + {offsets} + 8 * 5]",
+    "add rcx, r12",
+    each_mask!("kmovq k\\n, [rcx + 8 * \\n]"),
+    "mov rcx, [rip + {offsets} + 8 * 6]",
+    "add rcx, r12",
+    each_lower!("vinsertf64x4 zmm\\n, zmm\\n, [rcx + 32 * \\n], 1"),
+    "mov rcx, [rip + {offsets} + 8 * 7]",
+    "add rcx, r12",
+    each_upper!("vmovdqa64 zmm\\n, [rcx + 64 * (\\n - 16)]"),
+    "2:",
+    "ret",
+    "3:",
+    "mov eax, [rip + {mask}]",
+    "xor edx, edx",
+    "xrstor64 [r12]",
+    "ret",
+    ".cfi_endproc",
+    moves = sym VECTOR_MOVES,
+    mask = sym VECTOR_MASK,
+    offsets = sym VECTOR_OFFSETS,
+);
+
+unsafe extern "C" {
+    /// For [`save_vectors`] alone: its arguments and results are in registers that it names.
+    pub(crate) fn heddle_save_vectors();
+    /// For [`restore_vectors`] alone, as above.
+    pub(crate) fn heddle_restore_vectors();
 }
 
 pub(crate) use {restore_vectors, save_vectors};
@@ -136,3 +279,6 @@ impl VectorState {
         unsafe { place.cast::<u64>().write_unaligned(value) };
     }
 }
+
+#[cfg(test)]
+mod tests;

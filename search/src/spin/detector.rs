@@ -279,16 +279,15 @@ impl SpinDetector {
     }
 
     /// The task is about to write, outside a step, to memory that is not part of its state. `before`
-    /// returns a hash of the object's content, if it can be read.
+    /// returns a hash of the object's content, if it can be read. True if further writes would say nothing new
+    /// until the task arrives at its next operation.
     pub fn record_write(
         &mut self,
         task: TaskId,
         object: u64,
         before: impl FnOnce() -> Option<u64>,
-    ) {
-        if let Some(watch) = self.tasks.get_mut(task.index()) {
-            watch.record_write(object, before);
-        }
+    ) -> bool {
+        self.tasks.get_mut(task.index()).is_none_or(|watch| watch.record_write(object, before))
     }
 
     /// Whether a task was blocked in this execution whose loop may count its iterations. Each

@@ -99,6 +99,9 @@ pub(super) fn change<'a>(
     arguments: &Arguments<'_>,
     mut touch: impl FnMut(&'a Operand, u64, u64),
 ) {
+    if joined.clone().next().is_none() {
+        return;
+    }
     let mut words = WordSet::NONE;
     for operand in joined.clone().filter(|it| it.when.holds(arguments.general)) {
         let mut each = |address, size| match open_words::is_one(address) {

@@ -258,7 +258,12 @@ pub(super) enum When {
 }
 
 impl When {
+    #[inline]
     pub(super) fn holds(self, general: &[u64; 16]) -> bool {
+        self == When::Always || self.is_met(general)
+    }
+
+    fn is_met(self, general: &[u64; 16]) -> bool {
         match self {
             When::Always => true,
             // A null pointer has no bits at all.

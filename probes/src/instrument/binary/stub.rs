@@ -5,8 +5,10 @@
 //! the stub saves all registers and calls [`crate::instrument::binary::probe_hit::heddle_probe`]. Then a copy
 //! of the instruction runs, near the program, with all registers restored.
 
-use crate::sys::dispatch::{VECTOR_MASK, VECTOR_SIZE};
-use crate::sys::vector_state::{restore_vectors, save_vectors};
+use crate::sys::dispatch::VECTOR_SIZE;
+use crate::sys::vector_state::{
+    heddle_restore_vectors, heddle_save_vectors, restore_vectors, save_vectors,
+};
 use std::arch::global_asm;
 
 /// The registers of a task at a probe, in the order of their numbers in instruction encodings. A
@@ -182,7 +184,8 @@ global_asm!(
     frame = const traces::wire::PROBE_FRAME,
     rare = const !COMMON,
     size = sym VECTOR_SIZE,
-    mask = sym VECTOR_MASK,
+    save = sym heddle_save_vectors,
+    restore = sym heddle_restore_vectors,
     probe = sym crate::instrument::binary::probe_hit::heddle_probe,
     seen = sym crate::instrument::binary::probe_hit::heddle_probe_seen,
 );

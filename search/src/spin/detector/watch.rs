@@ -180,17 +180,23 @@ impl Watch {
     }
 
     /// Records that the task changes, outside a step, an object that no other task observes. `before`
-    /// returns its content, if it can be read.
-    pub(super) fn record_write(&mut self, object: u64, before: impl FnOnce() -> Option<u64>) {
+    /// returns its content, if it can be read. True if the write was only counted: further ones say nothing new
+    /// until the task arrives at its next operation.
+    pub(super) fn record_write(
+        &mut self,
+        object: u64,
+        before: impl FnOnce() -> Option<u64>,
+    ) -> bool {
         let recent = &self.changes[self.changes_at_site..];
         if recent.iter().any(|change| change.is_private && change.object == object) {
-            return;
+            return false;
         }
         let before = if self.has_room_for_change() { before() } else { None };
         match before {
             Some(before) => self.changes.push(Change { object, before, is_private: true }),
             None => self.writes = self.writes.wrapping_add(1),
         }
+        before.is_none()
     }
 
     /// Forgets the oldest changes if there are too many; false if they do not suffice then.
