@@ -2,6 +2,7 @@
 //! run --release -p tests --example failing_cost -- [TIMES [EXECUTIONS]]`, the least of so many
 //! measurements (5) of so many executions (200,000), with `--keep-going`.
 
+use std::process::Command;
 use tests::debugging::compiled_text;
 use tests::figures::measure::Search;
 use tests::heddle::Home;
@@ -38,6 +39,44 @@ int main(void) {
 }
 ";
 
+/// A program whose handler of a fault continues, on its alternative stack, in code that faults again. It prints
+/// the nanoseconds of each fault: what the kernel alone takes, which no runtime can avoid.
+const FAULTS: &str = r#"
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+enum { TIMES = 500000 };
+static char alternative[65536];
+static int *volatile nothing;
+static volatile int sink;
+static long faults;
+static struct timespec began;
+static void fault(void) {
+    sink = *nothing;
+}
+static void handle(int signal, siginfo_t *info, void *context) {
+    if (++faults < TIMES) {
+        // The handler is left without a system call, as Heddle leaves it.
+        __asm__ volatile("mov %0, %%rsp\n\tjmp *%1" ::"r"(alternative + 60000 - 8), "r"(fault));
+    }
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    printf("%f\n", ((now.tv_sec - began.tv_sec) * 1e9 + now.tv_nsec - began.tv_nsec) / TIMES);
+    exit(0);
+}
+int main(void) {
+    stack_t stack = { .ss_sp = alternative, .ss_size = sizeof alternative };
+    struct sigaction action = { .sa_sigaction = handle,
+                                .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
+    sigaltstack(&stack, 0);
+    sigaction(SIGSEGV, &action, 0);
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    fault();
+    return 1;
+}
+"#;
+
 const WAYS: [(&str, &str); 3] = [
     ("an exit status", "-DFAIL=return 3"),
     ("an assertion", "-DFAIL=assert(!\"lost\")"),
@@ -65,4 +104,9 @@ fn main() {
         let failing = microseconds(&format!("fails{number}"), flag);
         println!("| {way} | {passing:.2} | {failing:.2} | {:.2} |", failing / passing);
     }
+    let faults = compiled_text(&home, "faults", FAULTS, &["-O2", "-fno-stack-protector"]);
+    let output = Command::new(faults).output().expect("the program was just built");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let each: f64 = text.trim().parse().expect("the program prints nanoseconds");
+    println!("\nThe kernel alone delivers a fault to a handler in {:.2} µs.", each / 1000.0);
 }

@@ -29,12 +29,23 @@ const FUTEX: u64 = 4;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Object {
     pub(crate) address: u64,
-    pub(crate) identity: u64,
+    /// None if it was not needed to find the object.
+    known_identity: Option<u64>,
 }
 
 impl Object {
     fn at(address: u64) -> Object {
-        Object { address, identity: identity::of(address) }
+        Object { address, known_identity: None }
+    }
+
+    fn of_word(address: u64, identity: u64) -> Object {
+        Object { address, known_identity: Some(identity) }
+    }
+
+    /// What it is in all executions. That takes a search for the block, the stack or the module that has the
+    /// address.
+    pub(crate) fn identity(self) -> u64 {
+        self.known_identity.unwrap_or_else(|| identity::of(self.address))
     }
 }
 
@@ -124,12 +135,12 @@ fn each_within(task: &Task, word: u64, (start, end): (u64, u64), each: &mut impl
     let identity = word_identity(task, address);
     let splits = learned_points::splits(identity);
     if splits == 0 {
-        return each(Object { address, identity });
+        return each(Object::of_word(address, identity));
     }
     let (low, high) = (start.max(word) - word, end.min(word + 8) - word);
     for byte in points::atoms(splits, low as u32..high as u32) {
         each(match byte {
-            0 => Object { address, identity },
+            0 => Object::of_word(address, identity),
             byte => Object::at(address + u64::from(byte)),
         });
     }
@@ -228,7 +239,7 @@ pub(crate) fn identity_of(task: &Task, arrived: bool) -> (u64, bool) {
     let (mut own, mut further) = (None, false);
     each_object(task, |object| {
         further |= own.is_some();
-        own = own.or(Some(object.identity));
+        own = own.or_else(|| Some(object.identity()));
     });
     let own = own.unwrap_or(0);
     task.identity.set((task.object.get(), own, further));

@@ -202,7 +202,7 @@ fn message(task: &Task) -> u64 {
 fn further_objects(task: &Task, timed: bool) -> Objects<1> {
     let mut all = Vec::new();
     if timed || task.operation.get() != Operation::FutexWoken {
-        atoms::each_object(task, |object| all.push(object.identity));
+        atoms::each_object(task, |object| all.push(object.identity()));
     }
     all.into_iter().skip(1).collect()
 }
