@@ -105,10 +105,8 @@ extern "C" fn on_fault(signal: i32, info: *mut libc::siginfo_t, context: *mut li
         (registers(&*context), (*info).si_code, (*info).si_addr() as u64, (*info).si_pid())
     };
     // SAFETY: the context is valid until the handler returns, and this is the only reference to it.
-    if matches!(signal, libc::SIGSEGV | libc::SIGBUS)
-        && code > 0
-        && checked_read::recovers(unsafe { &mut *context })
-    {
+    let is_read = || checked_read::recovers(unsafe { &mut *context });
+    if matches!(signal, libc::SIGSEGV | libc::SIGBUS) && code > 0 && is_read() {
         return;
     }
     // SAFETY: as above.
