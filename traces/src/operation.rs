@@ -165,6 +165,7 @@ operations! {
 impl Operation {
     /// The code in records and files. Codes are append-only: none is ever given another meaning.
     #[must_use]
+    #[inline]
     pub fn code(self) -> u8 {
         self as u8
     }

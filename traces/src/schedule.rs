@@ -14,6 +14,7 @@ impl TaskId {
 
     /// The number as an index.
     #[must_use]
+    #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)
     }

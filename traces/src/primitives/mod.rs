@@ -104,6 +104,7 @@ const TIMED_OUT: u64 = 110;
 impl Operation {
     /// Its description.
     #[must_use]
+    #[inline]
     pub fn description(self) -> &'static Description {
         &DESCRIPTIONS[usize::from(INDICES[self as usize])]
     }
