@@ -59,3 +59,34 @@ fn a_panic_that_nothing_catches_is_a_failure_with_its_message() {
         }
     }
 }
+
+/// A program may start a thread without the standard library, in a function that calls one which catches the panic.
+#[test]
+fn a_panic_that_the_program_catches_in_its_own_thread_is_no_failure() {
+    let main = r#"
+        extern "C" {
+            fn pthread_create(
+                thread: *mut usize,
+                attributes: *const u8,
+                start: extern "C" fn(*mut u8) -> *mut u8,
+                argument: *mut u8,
+            ) -> i32;
+            fn pthread_detach(thread: usize) -> i32;
+        }
+        #[inline(never)]
+        fn guarded() {
+            drop(catch_unwind(|| panic!("expected")));
+        }
+        extern "C" fn start(_: *mut u8) -> *mut u8 {
+            guarded();
+            std::ptr::null_mut()
+        }
+        unsafe {
+            let mut number = 0;
+            pthread_create(&mut number, std::ptr::null(), start, std::ptr::null_mut());
+            pthread_detach(number);
+        }
+        thread::sleep(std::time::Duration::from_secs(1));"#;
+    let report = explore(main, &["-O"]);
+    assert!(report.bugs.is_empty() && report.unconfirmed.is_empty(), "{report:#?}");
+}

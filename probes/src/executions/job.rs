@@ -97,6 +97,7 @@ pub(crate) fn find_root() -> Result<(), String> {
         repeats: Cell::new(None),
         paths_read: Exclusive::new(BTreeSet::new()),
         entered: Exclusive::new(Vec::new()),
+        rust_start: Cell::new((0, true)),
         stacks: Exclusive::new(Vec::new()),
         learned: Exclusive::new(Growing::new(job.learned)),
         learns: job.learn,

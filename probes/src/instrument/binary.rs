@@ -55,7 +55,7 @@ pub(crate) mod private_list;
 pub(crate) mod probe;
 pub(crate) mod probe_hit;
 mod removal;
-mod rust_library;
+pub(crate) mod rust_library;
 mod scan;
 mod site;
 mod slots;

@@ -5,6 +5,7 @@
 //! all of its threads have ended. So it is known at the end of the execution only whether the panic is lost.
 
 use crate::fiber::handlers;
+use crate::instrument::binary::rust_library;
 use crate::kernel::abort::{self, SCOPE_PANICKED};
 use crate::kernel::{output, panic_stack};
 use crate::state::end::End;
@@ -34,7 +35,7 @@ pub(super) fn raised(exception: u64, site: u64) {
 
 /// Whether only the function in which the standard library runs a thread's closure catches the panic. It is not the
 /// start routine, which calls it. If the program has started the thread in another way, a function of the program
-/// can be in that place.
+/// can be in that place: [`instead_of`] asks for that.
 fn ends_thread(task: &Task) -> bool {
     let catching = handlers::catching();
     catching.count == 1 && catching.outermost != task.start.get()
@@ -89,7 +90,11 @@ pub(crate) fn instead_of(end: End) -> End {
         return end;
     }
     let created = &world().tasks[..usize::from(world().created.get())];
-    let is_lost = |task: &Task| task.detached.get() && task.lost_panic.get() != 0;
+    let is_lost = |task: &Task| {
+        task.detached.get()
+            && task.lost_panic.get() != 0
+            && rust_library::may_start_threads(task.start.get())
+    };
     match (0..).zip(created).find(|(_, task)| is_lost(task)) {
         Some((number, task)) => End::Failed(Box::new(found(number, task))),
         None => end,

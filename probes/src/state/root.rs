@@ -297,6 +297,8 @@ pub(crate) struct Root {
     pub(crate) paths_read: Exclusive<BTreeSet<u64>>,
     /// Addresses in the pages of code that the program executed for the first time, since the last execution began.
     pub(crate) entered: Exclusive<Vec<u64>>,
+    /// A start routine of threads, and whether Rust's standard library may have started them.
+    pub(crate) rust_start: Cell<(u64, bool)>,
     /// How the execution ended in a fork that is run again because memory reset is not used.
     pub(crate) repeats: Cell<Option<u64>>,
     /// The sizes and guards of the stacks of its tasks.
