@@ -7,6 +7,7 @@ use crate::executions::start_point;
 use crate::instrument::{binary, freed_memory, monitoring, reuse};
 use crate::kernel::polling;
 use crate::kernel::{alerts, clients, lost_panics, outside, pass, signal_delivery, timer};
+use crate::memory::shared_views;
 use crate::schedule::interrupt::{self, Due};
 use crate::state::end::End;
 use crate::state::task::Gate;
@@ -107,6 +108,10 @@ impl Upcalls for Runtime {
 
     fn is_ready(&self, task: u16, asked: (u32, i16)) -> bool {
         polling::is_ready(task, asked)
+    }
+
+    fn canonical(&self, address: u64) -> u64 {
+        shared_views::canonical(address)
     }
 
     fn runs_handler(&self, task: u16) -> bool {

@@ -150,7 +150,7 @@ fn write(lock: u64, timeout: Option<(c_int, u64)>, site: u64) -> c_int {
     }
     record::value(libc::EBUSY as u64);
     let task = world().task();
-    task.waits_on.set(lock);
+    task.waits_on.set(holders::key(lock));
     task.woken.set(false);
     // From here on new readers wait for this task.
     world().suspect.set(World::ALL);

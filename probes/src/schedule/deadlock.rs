@@ -126,7 +126,7 @@ fn is_left_at_barrier(members: &[u16]) -> bool {
     let Some(first) = tasks().find(at_barrier) else { return false };
     tasks().all(|task| match task.gate() {
         Gate::Ended(_) => true,
-        _ => at_barrier(&task) && task.object.get() == first.object.get(),
+        _ => at_barrier(&task) && task.waits_on.get() == first.waits_on.get(),
     })
 }
 

@@ -55,6 +55,8 @@ pub(crate) trait Upcalls {
     fn client_waits(&self, task: u16) -> bool;
     /// Whether a task would find the descriptor ready for these events.
     fn is_ready(&self, task: u16, asked: (u32, i16)) -> bool;
+    /// The number that all addresses of one byte of memory share.
+    fn canonical(&self, address: u64) -> u64;
     /// Whether a task is that of a timer that sends a signal for which there is a handler.
     fn runs_handler(&self, task: u16) -> bool;
     /// The program's writable memory, except its heap and the tasks' stacks.
@@ -105,6 +107,9 @@ impl Upcalls for Unregistered {
     }
     fn is_ready(&self, _: u16, _: (u32, i16)) -> bool {
         true
+    }
+    fn canonical(&self, address: u64) -> u64 {
+        address
     }
     fn runs_handler(&self, _: u16) -> bool {
         false

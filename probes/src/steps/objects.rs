@@ -1,6 +1,6 @@
 //! Describes the objects of a full recording, when they are first accessed.
 
-use crate::memory::{arena, thread_block};
+use crate::memory::{arena, shared_views, thread_block};
 use crate::state::root::root;
 use crate::state::world::world;
 use crate::state::{library_words, open_words};
@@ -75,6 +75,7 @@ fn is_thread_id(address: u64) -> bool {
 /// The index of an object of this kind, if it is known. A memory access finds the object at that
 /// address, of whichever kind.
 fn noted(kind: ObjectKind, object: u64, number: u64) -> Option<u64> {
+    let object = shared_views::canonical(object);
     let of =
         |kind: ObjectKind| root().objects.borrow().get(&(object, number, kind as u32)).copied();
     let at_address = || of(ObjectKind::Semaphore).or_else(|| of(ObjectKind::Once));
@@ -104,7 +105,11 @@ pub(crate) fn index(operation: Operation, object: u64) -> u64 {
         }
         header.objects_len.store(index, Relaxed);
     }
-    root().objects.borrow().insert((object, info.number, kind as u32), index);
+    let mut objects = root().objects.borrow();
+    // One object has one index, by whichever address of a second mapping a step uses it.
+    for address in [object, shared_views::canonical(object)] {
+        objects.insert((address, info.number, kind as u32), index);
+    }
     index
 }
 

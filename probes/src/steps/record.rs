@@ -1,5 +1,6 @@
 //! The record of each step, in memory shared with the controller.
 
+use crate::memory::shared_views;
 use crate::state::end::End;
 use crate::state::outcome;
 use crate::state::root::root;
@@ -330,8 +331,11 @@ pub(crate) fn last(
     before.map(|(_, record)| record).find_map(|record| {
         let operation = Operation::from_code(record.operation)?;
         let of_full = || objects::index(operation, object);
-        let same = if record.flags & FLAG_INDEXED != 0 { of_full() } else { object };
-        (which(operation) && record.object == same).then_some((record.task, record.site))
+        let is_same = match record.flags & FLAG_INDEXED {
+            0 => shared_views::canonical(record.object) == shared_views::canonical(object),
+            _ => record.object == of_full(),
+        };
+        (which(operation) && is_same).then_some((record.task, record.site))
     })
 }
 

@@ -3,7 +3,10 @@
 //!
 //! It is a small table in the runtime's memory, as programs hold few locks at a time. Once it has
 //! overflowed, nothing is reported about any lock for the rest of the execution.
+//!
+//! A lock in memory that is mapped twice is one lock, by whichever address a task uses it ([`key`]).
 
+use crate::state::upcalls;
 use std::cell::Cell;
 
 const ROOM: usize = 512;
@@ -12,6 +15,7 @@ const ROOM: usize = 512;
 #[derive(Debug, Clone, Copy)]
 struct Holding {
     lock: u64,
+    key: u64,
     task: u16,
     count: u32,
 }
@@ -25,10 +29,15 @@ struct Table {
 // controlled process has one kernel thread.
 unsafe impl Sync for Table {}
 static TABLE: Table = Table {
-    held: [const { Cell::new(Holding { lock: 0, task: 0, count: 0 }) }; ROOM],
+    held: [const { Cell::new(Holding { lock: 0, key: 0, task: 0, count: 0 }) }; ROOM],
     len: Cell::new(0),
     overflowed: Cell::new(false),
 };
+
+/// The same number for all addresses of a lock.
+pub(crate) fn key(lock: u64) -> u64 {
+    upcalls::get().canonical(lock)
+}
 
 fn all() -> &'static [Cell<Holding>] {
     &TABLE.held[..TABLE.len.get()]
@@ -67,14 +76,15 @@ pub(crate) fn is_whole() -> bool {
 
 /// The task acquired the lock (once more).
 pub(crate) fn add(lock: u64, task: u16) {
-    if let Some(cell) = all().iter().find(|it| (it.get().lock, it.get().task) == (lock, task)) {
+    let key = key(lock);
+    if let Some(cell) = all().iter().find(|it| (it.get().key, it.get().task) == (key, task)) {
         cell.set(Holding { count: cell.get().count + 1, ..cell.get() });
         return;
     }
     let len = TABLE.len.get();
     match TABLE.held.get(len) {
         Some(cell) => {
-            cell.set(Holding { lock, task, count: 1 });
+            cell.set(Holding { lock, key, task, count: 1 });
             TABLE.len.set(len + 1);
         }
         None => TABLE.overflowed.set(true),
@@ -83,8 +93,8 @@ pub(crate) fn add(lock: u64, task: u16) {
 
 /// The task released the lock (once); false if it did not hold it.
 pub(crate) fn remove(lock: u64, task: u16) -> bool {
-    let Some(at) = all().iter().position(|it| (it.get().lock, it.get().task) == (lock, task))
-    else {
+    let key = key(lock);
+    let Some(at) = all().iter().position(|it| (it.get().key, it.get().task) == (key, task)) else {
         return false;
     };
     let held = all()[at].get();
@@ -102,7 +112,8 @@ pub(crate) fn remove(lock: u64, task: u16) -> bool {
 
 /// The tasks that hold the lock, the longest holder first.
 pub(crate) fn holders(lock: u64) -> impl Iterator<Item = u16> {
-    all().iter().filter(move |it| it.get().lock == lock).map(|it| it.get().task)
+    let key = key(lock);
+    all().iter().filter(move |it| it.get().key == key).map(|it| it.get().task)
 }
 
 /// The lock that the task acquired last, of those that satisfy `which`.

@@ -55,11 +55,11 @@ pub(crate) fn prefers_writers(lock: u64) -> bool {
 
 /// The writers that wait for it in a separate step.
 pub(crate) fn waiting_writers(lock: u64) -> impl Iterator<Item = u16> {
-    let world = world();
+    let (world, key) = (world(), holders::key(lock));
     world.alive().filter(move |&number| {
         let task = &world.tasks[usize::from(number)];
         // A writer that handles a signal meanwhile is still blocked, whatever operation it is at.
-        task.waits_on.get() == lock
+        task.waits_on.get() == key
     })
 }
 
