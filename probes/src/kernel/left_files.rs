@@ -108,6 +108,20 @@ fn report(path: &[u8], site: u64) {
     calls::report_unexplored(&name, "the kernel", site);
 }
 
+impl Call {
+    /// Whether this holds for a path that the call uses.
+    pub(crate) fn uses(&self, holds: impl Fn(&[u8]) -> bool) -> bool {
+        match &self.effect {
+            Effect::Renames(from, to, _) => holds(from) || holds(to),
+            Effect::Reads(path)
+            | Effect::Opens(path, _)
+            | Effect::Creates(path)
+            | Effect::Removes(path)
+            | Effect::Alters(path) => holds(path),
+        }
+    }
+}
+
 /// What a call is about to do to files that executions share; none for other calls.
 pub(crate) fn before(number: i64, args: [u64; 6]) -> Option<Call> {
     let effect = effect(number, args)?;

@@ -11,6 +11,8 @@ use crate::kernel::random;
 use crate::kernel::system_v;
 use crate::memory::shared_views::{self, Change};
 use crate::memory::{kernel_changes, snapshot};
+use crate::primitives::named_semaphore;
+use crate::state::outcome;
 use crate::state::root::root;
 use crate::state::start;
 use crate::state::world::world;
@@ -255,6 +257,9 @@ pub(crate) fn pass_as(number: i64, args: [u64; 6], mut call: impl FnMut() -> i64
     changed_files::before(number, args);
     let makes_queue = own_names::makes_queue(number, args);
     let left = left_files::before(number, args);
+    if left.as_ref().is_some_and(|call| call.uses(named_semaphore::has_file)) {
+        outcome::unsupported("the file of a named semaphore", world().task().site.get());
+    }
     LAST.0.set(number);
     let watched = stops::watched();
     IN_KERNEL.0.set(number);

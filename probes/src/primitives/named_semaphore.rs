@@ -25,6 +25,9 @@ struct Named {
     next: Cell<u64>,
     /// How often the semaphore is open.
     open: Cell<u32>,
+    /// Its mode, without what the umask denied when it was made, and its owner, user and group.
+    mode: u32,
+    owner: (u32, u32),
     /// Whether the semaphore's name still exists.
     linked: Cell<bool>,
     len: usize,
@@ -60,7 +63,35 @@ fn find(which: impl Fn(&Named) -> bool) -> Option<&'static Named> {
     None
 }
 
-fn make(name: &[u8], value: u32) -> *mut Named {
+/// The effective user and group of the process.
+fn caller() -> (u32, u32) {
+    // SAFETY: passes no pointers.
+    unsafe { (raw::call!(libc::SYS_geteuid) as u32, raw::call!(libc::SYS_getegid) as u32) }
+}
+
+/// The process's umask. The kernel has no call that only reads it.
+fn umask() -> u32 {
+    // SAFETY: passes no pointers, and no other thread of the kernel runs that could see the umask in between.
+    unsafe {
+        let mask = raw::call!(libc::SYS_umask, 0);
+        raw::call!(libc::SYS_umask, mask);
+        mask as u32
+    }
+}
+
+/// Whether the process may open it, for reading and writing, as the C library does.
+fn may_open(named: &Named) -> bool {
+    const BOTH: u32 = 6;
+    let (user, group) = caller();
+    let shift = match named.owner {
+        (owner, _) if owner == user => 6,
+        (_, owner) if owner == group => 3,
+        _ => 0,
+    };
+    user == 0 || named.mode >> shift & BOTH == BOTH
+}
+
+fn make(name: &[u8], mode: u32, value: u32) -> *mut Named {
     let named = crate::memory::arena::allocate(size_of::<Named>(), 16, 0).cast::<Named>();
     let mut padded = [0; LONGEST];
     padded[..name.len()].copy_from_slice(name);
@@ -70,6 +101,8 @@ fn make(name: &[u8], value: u32) -> *mut Named {
             semaphore: [u64::from(value), 0, 0, 0],
             next: Cell::new(FIRST.0.get()),
             open: Cell::new(1),
+            mode: mode & !umask(),
+            owner: caller(),
             linked: Cell::new(true),
             len: name.len(),
             name: padded,
@@ -105,9 +138,19 @@ fn bare(name: &CStr) -> Result<&[u8], c_int> {
     }
 }
 
+/// The path of a semaphore's file without its name.
+const DIRECTORY: &[u8] = b"/dev/shm/sem.";
+
+/// Whether the file at this path would be that of a semaphore that the execution made, which has no file here.
+pub(crate) fn has_file(path: &[u8]) -> bool {
+    let name = path.strip_prefix(DIRECTORY);
+    name.is_some_and(|name| {
+        find(|named| named.linked.get() && named.name[..named.len] == *name).is_some()
+    })
+}
+
 /// Whether the system has a semaphore of this name.
 fn is_outside(name: &[u8]) -> bool {
-    const DIRECTORY: &[u8] = b"/dev/shm/sem.";
     let mut path = [0u8; DIRECTORY.len() + LONGEST + 1];
     path[..DIRECTORY.len()].copy_from_slice(DIRECTORY);
     path[DIRECTORY.len()..][..name.len()].copy_from_slice(name);
@@ -115,7 +158,7 @@ fn is_outside(name: &[u8]) -> bool {
     unsafe { raw::call!(libc::SYS_access, path.as_ptr(), libc::F_OK) == 0 }
 }
 
-fn open(name: &CStr, flags: c_int, value: u32, site: u64) -> Result<u64, c_int> {
+fn open(name: &CStr, flags: c_int, (mode, value): (u32, u32), site: u64) -> Result<u64, c_int> {
     let name = bare(name)?;
     let known = find(|named| named.linked.get() && named.name[..named.len] == *name);
     if known.is_none() && is_outside(name) {
@@ -123,13 +166,14 @@ fn open(name: &CStr, flags: c_int, value: u32, site: u64) -> Result<u64, c_int> 
     }
     match known {
         Some(_) if flags & libc::O_CREAT != 0 && flags & libc::O_EXCL != 0 => Err(libc::EEXIST),
+        Some(named) if !may_open(named) => Err(libc::EACCES),
         Some(named) => {
             named.open.set(named.open.get() + 1);
             Ok(&raw const *named as u64)
         }
         None if flags & libc::O_CREAT == 0 => Err(libc::ENOENT),
         None if value > i32::MAX as u32 => Err(libc::EINVAL),
-        None => Ok(make(name, value) as u64),
+        None => Ok(make(name, mode, value) as u64),
     }
 }
 
@@ -145,7 +189,7 @@ interpose! {
                 return real!(sem_open(name, flags, mode, value)
                     as fn(*const c_char, c_int, c_uint, c_uint) -> u64);
             }
-            match open(CStr::from_ptr(name), flags, value, site()) {
+            match open(CStr::from_ptr(name), flags, (mode, value), site()) {
                 Ok(semaphore) => semaphore,
                 Err(code) => {
                     set_errno(code);
