@@ -196,6 +196,12 @@ pub(crate) fn each_object(task: &Task, mut each: impl FnMut(Object)) {
     }
 }
 
+/// The object of which the task's pending operation takes something, whatever it does to the others; 0 if there is none.
+pub(crate) fn taken(task: &Task) -> u64 {
+    let word = if POINTS.all.get() || access::are_on() { task.takes() } else { 0 };
+    if word != 0 && may_be_point(word) { identity::of(word) } else { 0 }
+}
+
 /// The first object of the task's pending operation.
 pub(crate) fn own_object(task: &Task) -> u64 {
     let mut own = None;

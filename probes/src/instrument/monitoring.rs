@@ -43,7 +43,9 @@ pub(crate) fn prepare(points: Granularity) {
     POINTS.mixed.set(mixed);
     POINTS.certain.set(instrumented && !mixed);
     POINTS.probed.set(binary::are_there());
-    POINTS.ready.set(mapped && (instrumented || probed));
+    // The points of a recording may all be calls of the kernel from the C library, where no probes are.
+    let repeats_points = root().repeats() && !root().learned.borrow().known().is_empty();
+    POINTS.ready.set(mapped && (instrumented || probed || repeats_points));
 }
 
 /// Ranges of memory that belong to the runtime.

@@ -100,10 +100,22 @@ fn words(waited: &[libc::pollfd]) -> WordSet {
     words
 }
 
+/// The word of an epoll descriptor's own state: which events the next call finds. A wait takes them if they are
+/// reported once (`EPOLLONESHOT`, `EPOLLET`), and otherwise changes their order.
+fn own_words(waited: &[libc::pollfd]) -> WordSet {
+    let mut words = WordSet::NONE;
+    for one in waited.iter().filter(|one| one.fd >= 0) {
+        open_files::each_file(one.fd as u64, &mut |word, size| words.add(word, size));
+    }
+    words
+}
+
 /// Waits until `look` returns other than 0; the wait is for the descriptors of `waited`, with
-/// another signal mask if one is given. `look` returns as the kernel does: 0 for nothing ready.
+/// another signal mask if one is given. `look` returns as the kernel does: 0 for nothing ready. `takes`: it takes what it
+/// finds from the epoll descriptor that is waited for.
 fn wait(
     waited: &mut [libc::pollfd],
+    takes: bool,
     limit: Limit,
     mask: Option<u64>,
     site: u64,
@@ -115,11 +127,19 @@ fn wait(
     // A look at what timers and signals change is a step in any case.
     let sees = signals || access::is_in_company();
     let words = if sees { words(waited) } else { WordSet::NONE };
-    access_points::look_at_files(words, signals, poll_wait.address(), site);
+    let taken = if takes && sees { own_words(waited) } else { WordSet::NONE };
+    let awaited = Awaited::look(words, signals).taking(taken.iter().next().unwrap_or(0));
+    access_points::look_at_files(awaited, poll_wait.address(), site);
+    let finds = |found: i64| {
+        if found > 0 {
+            access_points::compare(taken, true, site);
+        }
+        stall::makes_progress();
+        found
+    };
     let found = look();
     if found != 0 {
-        stall::makes_progress();
-        return found;
+        return finds(found);
     }
     if stall::is_active(&root().stalls.borrow())
         && let Some(one) = waited.iter().find(|one| one.fd >= 0 && !is_private(one.fd as u64))
@@ -171,7 +191,7 @@ fn wait(
             clock::limit_monotonic(until);
         }
         task.limited_wait.set(if waited.is_empty() { 0 } else { poll_wait.address() });
-        task.open_files.set(Some(Awaited::look(words, signals)));
+        task.open_files.set(Some(awaited));
         external::wait(|| point(operation, object, site, gate));
         task.open_files.set(None);
         task.interrupts.set(Interrupted::Never);
@@ -190,10 +210,7 @@ fn wait(
             closed_meanwhile(site);
         }
         match until {
-            _ if found != 0 => {
-                stall::makes_progress();
-                break found;
-            }
+            _ if found != 0 => break finds(found),
             Some(until) => {
                 clock::reach_monotonic(until);
                 record::value(libc::ETIMEDOUT as u64);
@@ -226,7 +243,7 @@ fn poll_for(descriptors: u64, count: u64, limit: Limit, mask: Option<u64>, site:
             std::slice::from_raw_parts_mut(descriptors as *mut libc::pollfd, count as usize)
         },
     };
-    wait(waited, limit, mask, site, look)
+    wait(waited, false, limit, mask, site, look)
 }
 
 /// The system call `poll`.
@@ -291,7 +308,7 @@ pub(crate) fn select(number: i64, args: [u64; 6], site: u64) -> i64 {
             len += 1;
         }
     }
-    wait(&mut waited[..len], limit, mask, site, || {
+    wait(&mut waited[..len], false, limit, mask, site, || {
         for (set, &address) in asked.iter().zip(&sets) {
             if address != 0 {
                 // SAFETY: as above; the sets belong to the calling task.
@@ -340,5 +357,5 @@ pub(crate) fn epoll_wait(number: i64, args: [u64; 6], site: u64) -> i64 {
         // SAFETY: the kernel checks the program's array of events.
         unsafe { raw::call!(libc::SYS_epoll_wait, epoll, events, most, 0) }
     };
-    wait(&mut one, limit, mask, site, look)
+    wait(&mut one, true, limit, mask, site, look)
 }

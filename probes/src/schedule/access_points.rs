@@ -46,16 +46,17 @@ pub(crate) fn visit(access: Access) {
 
 /// The running task is about to look at the state of these open files: one step, if another task may change
 /// what it finds. `wait` is the address of an [`ExternalWait`] that is over when there is something to find.
-/// `signals`: whether signals and timers change that, which are always steps.
-pub(crate) fn look_at_files(words: WordSet, signals: bool, wait: u64, site: u64) {
+/// Signals and timers that change that are always steps.
+pub(crate) fn look_at_files(look: Awaited, wait: u64, site: u64) {
     let of = |address| of_file(address, false, site);
+    let words = look.words;
     if words.is_empty() {
         return;
     }
     settle_write();
-    if let Some(first) = words.iter().map(of).find(|access| signals || is_point(access)) {
+    if let Some(first) = words.iter().map(of).find(|access| look.signals || is_point(access)) {
         let task = world().task();
-        task.open_files.set(Some(Awaited::look(words, signals)));
+        task.open_files.set(Some(look));
         task.limited_wait.set(wait);
         // The call continues, and may wait.
         let arrive =

@@ -61,6 +61,7 @@ const NO_TASK: PendingOperation = PendingOperation {
     object: 0,
     mutex: 0,
     message: 0,
+    taken: 0,
     further_objects: Objects::NONE,
     site: 0,
     value: 0,
@@ -161,6 +162,7 @@ pub(crate) fn next(world: &World, number: u16) -> PendingOperation {
         restored_objects,
         further_objects: if has_further { further_objects(task, timed) } else { Objects::NONE },
         message: message(task),
+        taken: atoms::taken(task),
         // No reduction knows all the objects of a wait on more than two futexes.
         awaits_unknown: awaits_unknown || task.several.get().1 > 2,
         woken: task.woken.get(),

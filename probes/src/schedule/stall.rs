@@ -421,7 +421,8 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     STEP.makes_progress.set(false);
     STEP.reads_clock.set(false);
     let accesses_file = matches!(operation, O::Write | O::Update) && open_words::is_one(address);
-    STEP.of_file.set(accesses_file || operation == O::Transfer);
+    let takes = task.takes() != 0;
+    STEP.of_file.set(accesses_file || takes || operation == O::Transfer);
     let mut objects = root().step_objects.borrow();
     objects.clear();
     atoms::each_object(task, |object| objects.push(object.address));
@@ -435,6 +436,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
     let effect = match operation {
         O::Yield | O::Sleep | O::TestCancel => Effect::None,
         O::Join if joins_in_vain(task) || tries_to_join(world, task) => Effect::None,
+        O::Read | O::Await if takes => changed,
         O::Read | O::Await => {
             if shown_times::is_at(TaskId(number), address, 8) {
                 STEP.makes_progress.set(true);
@@ -478,7 +480,7 @@ pub(crate) fn chosen(world: &World, number: u16, stalls: &SpinDetector) {
         O::FutexWoken if !task.woken.get() => Effect::None,
         O::Transfer => unless(task.is_over()),
         O::Ready if let Some(awaited) = task.open_files.get() => {
-            unless(awaited.changes && task.is_over())
+            unless(takes || awaited.changes && task.is_over())
         }
         // The time limit of a wait for a signal passes.
         O::SignalWait if task.gate() == Gate::Open && !is_signalled(task) => Effect::None,

@@ -12,6 +12,8 @@ pub(crate) struct Awaited {
     pub(crate) changes: bool,
     /// Whether signals and timers also change what the wait finds.
     pub(crate) signals: bool,
+    /// The word of an epoll descriptor of which the call takes events, where it finds some; or 0.
+    pub(crate) takes: u64,
     /// The read of a pipe that the task makes after the wait.
     pub(crate) read: Option<Read>,
 }
@@ -19,7 +21,12 @@ pub(crate) struct Awaited {
 impl Awaited {
     /// A task looks at these.
     pub(crate) fn look(words: WordSet, signals: bool) -> Awaited {
-        Awaited { words, changes: false, signals, read: None }
+        Awaited { words, changes: false, signals, takes: 0, read: None }
+    }
+
+    /// The same, where the task takes the events that it finds from the epoll descriptor with this word.
+    pub(crate) fn taking(self, word: u64) -> Awaited {
+        Awaited { takes: word, ..self }
     }
 
     /// Whether the wait is for no data of a descriptor.
@@ -29,7 +36,7 @@ impl Awaited {
 
     /// A call that changes these.
     pub(crate) fn change(words: WordSet) -> Awaited {
-        Awaited { words, changes: true, signals: false, read: None }
+        Awaited { words, changes: true, signals: false, takes: 0, read: None }
     }
 
     /// A read of a pipe that has these words.

@@ -383,6 +383,12 @@ impl Task {
         if alternate.has(address) { alternate.high } else { self.base.get() }
     }
 
+    /// The word of the epoll descriptor of which the pending call would take events now, or 0.
+    pub(crate) fn takes(&self) -> u64 {
+        let word = self.open_files.get().map_or(0, |awaited| awaited.takes);
+        if word != 0 && self.is_over() { word } else { 0 }
+    }
+
     /// Whether there is something to find for a task that looks at descriptors or waits for them: what made them
     /// ready may be no step.
     pub(crate) fn is_over(&self) -> bool {

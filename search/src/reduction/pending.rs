@@ -47,6 +47,9 @@ pub struct PendingOperation {
     pub further_objects: Objects<1>,
     /// The message ([`super::stream`]) that the operation sends, or receives if it is a wait; or 0.
     pub message: u64,
+    /// An object that the operation changes whatever it does to the others: the events of an epoll descriptor of which
+    /// it takes some; or 0.
+    pub taken: u64,
     /// The code location.
     pub site: u64,
     /// The current value of the semaphore or counter; for a counter, 0 stands for all values that are not positive.
@@ -133,6 +136,7 @@ impl PendingOperation {
             mutex: 0,
             further_objects: Objects::NONE,
             message: 0,
+            taken: 0,
             site,
             value: 0,
             counting: Counting::None,

@@ -47,6 +47,24 @@ impl Accesses {
         self.many = Some(Arc::new(many));
     }
 
+    /// Adds an access, or changes the kind of the one to this object that is there. Call it before [`Accesses::sort`].
+    pub(super) fn put(&mut self, object: u64, access: Access) {
+        let known = match &mut self.many {
+            Some(many) => Arc::make_mut(many),
+            None => &mut self.few[..usize::from(self.len)],
+        };
+        let mut is_known = false;
+        for one in known.iter_mut().filter(|one| one.0 == object) {
+            one.1 = access;
+            is_known = true;
+        }
+        match is_known {
+            true if self.few[0].0 == object => self.few[0].1 = access,
+            true => {}
+            false => self.push(object, access),
+        }
+    }
+
     /// Orders the accesses. Call it after the last was added.
     #[inline]
     pub(super) fn sort(&mut self) {
@@ -128,6 +146,25 @@ mod tests {
             assert_eq!(accesses.to(count * 7), Some(Access::Lock));
             assert_eq!(accesses.own_first().next(), Some((count * 7, Access::Lock)));
             assert_eq!(accesses.own_first().count() as u64, count);
+        }
+    }
+
+    #[test]
+    fn an_access_that_is_put_replaces_the_one_to_its_object() {
+        for count in 1..20u64 {
+            for put in 1..=count + 1 {
+                let mut accesses = Accesses::NONE;
+                (1..=count).for_each(|object| accesses.push(object, Access::Read));
+                accesses.put(put, Access::Write);
+                accesses.sort();
+                assert_eq!(accesses.all().len() as u64, count.max(put));
+                assert_eq!(accesses.own_first().next().map(|own| own.0), Some(1));
+                for object in 1..=count.max(put) {
+                    let access = if object == put { Access::Write } else { Access::Read };
+                    assert_eq!(accesses.to(object), Some(access), "{object} of {count}");
+                    assert!(accesses.own_first().any(|one| one == (object, access)));
+                }
+            }
         }
     }
 }

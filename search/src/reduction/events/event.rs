@@ -111,6 +111,9 @@ impl Event {
             let access = if receives { Access::Take } else { Access::Post(true) };
             event.touch(next.message, access);
         }
+        if next.taken != 0 {
+            event.accesses.put(next.taken, Access::Write);
+        }
         if next.finds_signals && event.accesses.to(DESCRIPTORS).is_none() {
             event.touch(DESCRIPTORS, Access::Read);
         }
