@@ -18,7 +18,7 @@ use crate::primitives::attributes::{
     nice, number_meant, own_process, own_processor, processors, scheduling, set_attributes,
     set_nice, set_processors, set_timer_slack, shown_tid, task_meant, tell_nice,
 };
-use crate::primitives::{cancel, futex, spare_threads, thread};
+use crate::primitives::{cancel, futex, robust_list, spare_threads, thread};
 use crate::schedule;
 use crate::schedule::interrupt;
 use crate::schedule::scheduler::point;
@@ -215,8 +215,14 @@ fn answer_of(number: i64, args: [u64; 6], site: u64) -> i64 {
         libc::SYS_exit_group => exit::now(args[0] as i32, site, LiveFrames::of_call()),
         libc::SYS_gettid => shown_tid(world().current.get()),
         libc::SYS_getppid => parent::of_program(),
-        libc::SYS_set_tid_address => shown_tid(world().current.get()),
-        libc::SYS_set_robust_list => 0,
+        // The kernel would clear that word, instead of the one for which a join waits.
+        libc::SYS_set_tid_address => outcome::unsupported("set_tid_address", site),
+        libc::SYS_set_robust_list => robust_list::set(args[0], args[1]),
+        libc::SYS_get_robust_list
+            if number_meant(args[0]) == Some(world().current.get()) && robust_list::is_own() =>
+        {
+            robust_list::get(args[1], args[2])
+        }
         libc::SYS_rseq => error(libc::ENOSYS),
         libc::SYS_rt_sigprocmask => sigprocmask(args, site),
         libc::SYS_rt_sigpending => {

@@ -2,7 +2,7 @@
 
 use crate::fiber::switch;
 use crate::kernel::{exit, lost_panics, signal_calls, signal_delivery};
-use crate::primitives::{abandoned_locks, join, mutex, thread_keys};
+use crate::primitives::{abandoned_locks, join, robust_list, thread_keys};
 use crate::state::cancellation;
 use crate::state::task::Lifecycle;
 use crate::state::world::world;
@@ -49,7 +49,7 @@ fn end_task(result: u64) -> ! {
     signal_delivery::handle_signalled(site);
     // A thread that has ended receives no signals.
     task.mask.set(u64::MAX);
-    mutex::owner_ends();
+    robust_list::owner_ends(site);
     if world.alive().all(|other| other == number || !world.tasks[usize::from(other)].is_thread()) {
         // The end of the last thread is the end of the process, with status 0 (POSIX,
         // pthread_exit).

@@ -7,6 +7,7 @@ use crate::schedule::access_points;
 use crate::schedule::scheduler::{point, wakes_spuriously};
 use crate::state::cancellation::{AT_POINT, is_at_point, is_due, set};
 use crate::state::clock;
+use crate::state::outcome;
 use crate::state::task::Interrupted;
 use crate::state::task::{Gate, Task};
 use crate::state::world::world;
@@ -333,6 +334,27 @@ fn wake_some(futex: Futex, most: u64, bits: u64, site: u64) -> i64 {
     let woken = wake(futex.key, most, |task| task.wait_bits.get() & bits as u32 != 0);
     record::value(u64::from(woken));
     i64::from(woken)
+}
+
+/// The owner of a futex ends that is in a robust list (`handle_futex_death` in the kernel): its word shows that, and a
+/// waiter is woken. `pending`: the owner was about to lock or unlock it.
+pub(crate) fn owner_ends(address: u64, has_priority: bool, pending: bool, site: u64) {
+    point(Operation::FutexWake, address, site, Gate::Open);
+    access_points::stored(address, WORD, site);
+    let found = word(address);
+    let is_mine = found & libc::FUTEX_TID_MASK == me();
+    if is_mine {
+        set_word(address, found & libc::FUTEX_WAITERS | libc::FUTEX_OWNER_DIED);
+    }
+    let has_waiters = is_mine && found & libc::FUTEX_WAITERS != 0;
+    if has_waiters && has_priority {
+        // The kernel passes it to one of them.
+        outcome::unsupported("the end of a thread that others wait for to unlock a PI futex", site);
+    }
+    if !has_priority && (has_waiters || pending && found == 0) {
+        let woken = wake(Futex::of(address, SHARED).key, 1, |_| true);
+        record::value(u64::from(woken));
+    }
 }
 
 /// The task that has waited longest on a word and was not woken.

@@ -20,6 +20,7 @@ pub(crate) mod mutex;
 pub(crate) mod mutex_ceiling;
 pub(crate) mod named_semaphore;
 pub(crate) mod once;
+pub(crate) mod robust_list;
 pub(crate) mod rwlock;
 pub(crate) mod semaphore;
 pub(crate) mod spare_threads;

@@ -238,6 +238,8 @@ pub(crate) struct Task {
     pub(crate) passing: Cell<u64>,
     /// The address of the condition variable or futex word at which it waits to be woken, or 0.
     pub(crate) waits_on: Cell<u64>,
+    /// The list of futexes that the program registered (`set_robust_list`), or 0 for the C library's.
+    pub(crate) robust_list: Cell<u64>,
     /// The size of the memory that the pending access touches, in bytes from its object on.
     pub(crate) size: Cell<u64>,
     /// Whether the pending update counts.
@@ -423,6 +425,7 @@ impl Task {
         passed: Cell::new(0),
         passing: Cell::new(0),
         waits_on: Cell::new(0),
+        robust_list: Cell::new(0),
         wait_bits: Cell::new(0),
         wait_order: Cell::new(0),
         woken: Cell::new(false),
@@ -562,6 +565,7 @@ impl Task {
             passed,
             passing,
             waits_on,
+            robust_list,
             second,
             word_identity,
             size,
@@ -646,6 +650,7 @@ impl Task {
         self.passed.set(passed.get());
         self.passing.set(passing.get());
         self.waits_on.set(waits_on.get());
+        self.robust_list.set(robust_list.get());
         self.second.set(second.get());
         self.word_identity.set(word_identity.get());
         self.size.set(size.get());
