@@ -43,6 +43,17 @@ const OTHERS: &[(&str, usize, &str)] = &[
     ("isfdtype", 1, "a type of files"),
     ("mmap", 4, "the runtime's model of mappings uses it"),
     ("mmap64", 4, "the runtime's model of mappings uses it"),
+    ("epoll_wait", 0, "the runtime's model of waits depends on it in the step that makes the call"),
+    (
+        "epoll_pwait",
+        0,
+        "the runtime's model of waits depends on it in the step that makes the call",
+    ),
+    (
+        "epoll_pwait2",
+        0,
+        "the runtime's model of waits depends on it in the step that makes the call",
+    ),
     ("posix_spawn_file_actions_addopen", 1, "the child uses it"),
     ("posix_spawn_file_actions_addclose", 1, "the child uses it"),
     ("posix_spawn_file_actions_adddup2", 1, "the child uses it"),

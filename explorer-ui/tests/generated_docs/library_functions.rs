@@ -94,6 +94,15 @@ fn memory(of: &str) -> String {
             None => format!("the {what} at {base}, up to the length in {}", argument(bound)),
         };
     }
+    match length {
+        "options" => return format!("the options in the array at {base}, and their names"),
+        "flags" => return format!("the numbers to which the options in the array at {base} lead"),
+        "texts" => return format!("the strings of the array at {base}, up to a null pointer"),
+        _ => {}
+    }
+    if let Some(count) = length.strip_prefix("texts") {
+        return format!("the strings of the array at {base}, as many as {} says", argument(count));
+    }
     if let Some(count) = length.strip_prefix('v') {
         return format!("the buffers of {base}, as many as {} says", argument(count));
     }

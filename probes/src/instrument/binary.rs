@@ -38,6 +38,7 @@ mod known_files;
 mod lanes;
 pub(crate) mod libc_variables;
 pub(crate) mod library_states;
+mod lists;
 mod lock_sites;
 pub(crate) mod module;
 mod monitored;

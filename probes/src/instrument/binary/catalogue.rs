@@ -490,6 +490,15 @@ fn argument(number: &str) -> Option<u8> {
 }
 
 fn measure(base: u8, length: &str) -> Option<Measure> {
+    match length {
+        "options" => return Some(Measure::Options),
+        "flags" => return Some(Measure::OptionFlags),
+        _ => {}
+    }
+    if let Some(count) = length.strip_prefix("texts") {
+        let count = if count.is_empty() { None } else { Some(argument(count)?) };
+        return Some(Measure::Texts(count));
+    }
     if let Some((count, _)) = length.split_once('#') {
         return match count.strip_suffix('*') {
             Some(count) => argument(count).map(Measure::Elements),

@@ -4,6 +4,7 @@
 use crate::detect::access::{Access, is_in_company, look, peek};
 use crate::instrument::binary::calls::report_unexplored;
 use crate::instrument::binary::effective_address::address;
+use crate::instrument::binary::lists;
 use crate::instrument::binary::operand::{LOWEST, Measure, NONE, Operand};
 use crate::instrument::binary::variable_arguments::{
     Arguments, VariableArguments, length, wide_length,
@@ -142,6 +143,11 @@ pub(super) fn several(
             (0..(register(count) as u32 as u64).min(MOST))
                 .for_each(|at| message(first + at * MESSAGE, each));
         }
+        Measure::Texts(count) => {
+            lists::texts(register(operand.base), count.map(register), each);
+        }
+        Measure::Options => lists::options(register(operand.base), each),
+        Measure::OptionFlags => lists::option_flags(register(operand.base), each),
         Measure::Format { first, list } => {
             let format = register(operand.base);
             let next = VariableArguments::new(first, list, arguments);

@@ -51,6 +51,12 @@ pub(super) enum Measure {
     Message,
     /// What as many `struct mmsghdr` as this register says lead to.
     Messages(u8),
+    /// The C strings of an array of as many pointers as this register says, or of one that ends with a null pointer.
+    Texts(Option<u8>),
+    /// The array of `struct option` that ends with an option without a name, and the names.
+    Options,
+    /// The numbers to which these options lead.
+    OptionFlags,
     /// What the arguments after a format of `printf` lead to, from the argument with this number on; `list`: by
     /// a `va_list`.
     Format { first: u8, list: bool },

@@ -505,6 +505,9 @@ pub(super) fn argument_extent(operand: &Operand, general: &[u64; 16]) -> Option<
         Measure::Buffers(_)
         | Measure::Message
         | Measure::Messages(_)
+        | Measure::Texts(_)
+        | Measure::Options
+        | Measure::OptionFlags
         | Measure::Format { .. }
         | Measure::Scan { .. }
         | Measure::Printed { .. }
