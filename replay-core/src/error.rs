@@ -92,6 +92,10 @@ pub(crate) fn remedy(error: &std::io::Error) -> &'static str {
         Some(libc::ENFILE) => {
             "; too many files are open on this machine: close other programs, or raise fs.file-max"
         }
+        // What files refuse is EACCES.
+        Some(libc::EPERM | libc::ENOSYS) => {
+            "; the kernel or the container refuses it: `heddle doctor` says what Heddle needs"
+        }
         _ => "",
     }
 }

@@ -3,6 +3,7 @@
 //! A process that is killed cannot remove its directory. So every directory contains a locked file:
 //! the lock ends with the process, and the next process removes directories without one.
 
+use crate::error::remedy;
 use crate::launch::runtime::private_directory;
 use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::geteuid;
@@ -28,10 +29,11 @@ impl Scratch {
     /// # Errors
     /// If there is no private directory for temporary files.
     pub fn new() -> io::Result<Scratch> {
-        Scratch::in_directory(&base())
+        let base = base();
+        Scratch::in_directory(&base).map_err(|error| unusable(&base, error))
     }
 
-    fn in_directory(base: &Path) -> io::Result<Scratch> {
+    pub(crate) fn in_directory(base: &Path) -> io::Result<Scratch> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         private_directory(base)?;
         remove_stale(base);
@@ -64,6 +66,17 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// The error with the directory, and what to do about it unless its own remedy says that.
+fn unusable(base: &Path, error: io::Error) -> io::Error {
+    match remedy(&error).is_empty() {
+        true => io::Error::new(
+            error.kind(),
+            format!("{}: {error}: set TMPDIR to a directory that you can write", base.display()),
+        ),
+        false => error,
     }
 }
 

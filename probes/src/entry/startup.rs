@@ -45,7 +45,7 @@ extern "C" fn initialise(_: c_int, _: *mut *mut c_char, environment: *mut *mut c
         if let Some(descriptor) = take_back(environment)
             && let Err(message) = channel::attach(descriptor)
         {
-            channel::fail(&message);
+            channel::fail_to_attach(descriptor, &message);
         }
     }
     if channel::attached() {

@@ -139,6 +139,9 @@ fn next() -> u64 {
     NEXT.load(std::sync::atomic::Ordering::Relaxed)
 }
 
+const NO_SPACE: &str =
+    "no address space for the program's heap: is its address space limited (ulimit -v)?";
+
 fn arena() -> &'static Arena {
     use std::sync::atomic::Ordering::Relaxed;
     if !READY.load(Relaxed) {
@@ -148,11 +151,11 @@ fn arena() -> &'static Arena {
         while raw::map(ARENA_ADDRESS, size, prot, flags) != Some(ARENA_ADDRESS) {
             size /= 2;
             if size < 1 << 24 {
-                channel::fail("no address space for the program's heap: is RLIMIT_AS set?");
+                channel::fail(NO_SPACE);
             }
         }
         if !block_index::map() {
-            channel::fail("no address space for the program's heap: is RLIMIT_AS set?");
+            channel::fail(NO_SPACE);
         }
         READY.store(true, Relaxed);
     }

@@ -1,10 +1,11 @@
 //! The memory shared with the controller ([`traces::wire`]).
 
-use crate::sys::raw;
+use crate::sys::{raw, stops};
+use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::Release};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use traces::wire::{
-    CHANNEL_ADDRESS, COMMON_ADDRESS, Header, MAGIC, MESSAGE_LEN, Region, VERSION, state,
+    CHANNEL_ADDRESS, COMMON_ADDRESS, Header, MAGIC, MESSAGE_LEN, Region, VERSION, state, stopped,
 };
 
 static ATTACHED: AtomicBool = AtomicBool::new(false);
@@ -60,15 +61,16 @@ pub(crate) fn common() -> Option<&'static [AtomicU64]> {
         .then(|| unsafe { std::slice::from_raw_parts(COMMON_ADDRESS as *const AtomicU64, len) })
 }
 
-/// Maps a shared file, closes its descriptor, and returns its length.
+/// Maps a shared file, closes its descriptor, and returns its length. After an error it is still open.
 fn map_at(descriptor: i32, address: usize) -> Result<usize, String> {
     // SAFETY: the kernel writes to a local `stat`; the mapping replaces nothing (NOREPLACE), except
     // the mapping that was just made. If the file is shorter than the header, the read of
     // `debug.on` faults; the controller makes it long enough.
     let (mapped, size) = unsafe {
         let mut stat: libc::stat = std::mem::zeroed();
-        if raw::call!(libc::SYS_fstat, descriptor, &raw mut stat) != 0 {
-            return Err("the channel's descriptor is not open".into());
+        let known = raw::call!(libc::SYS_fstat, descriptor, &raw mut stat);
+        if known != 0 {
+            return Err(unmapped(known));
         }
         let mapped = raw::call!(
             libc::SYS_mmap,
@@ -95,16 +97,22 @@ fn map_at(descriptor: i32, address: usize) -> Result<usize, String> {
         } else {
             mapped
         };
-        raw::call!(libc::SYS_close, descriptor);
         (mapped, stat.st_size as usize)
     };
     if mapped != address as i64 {
-        return Err(format!(
-            "the channel cannot be mapped at its fixed address (error {})",
-            -mapped
-        ));
+        return Err(unmapped(mapped));
     }
+    // SAFETY: nothing else uses the descriptor.
+    unsafe { raw::call!(libc::SYS_close, descriptor) };
     Ok(size)
+}
+
+fn unmapped(answer: i64) -> String {
+    format!(
+        "the memory that it shares with Heddle cannot be mapped at its fixed address (error {}): is its \
+         address space limited (ulimit -v)?",
+        -answer
+    )
 }
 
 /// Notifies the controller of news.
@@ -140,11 +148,35 @@ pub(crate) fn disturbed(status: i32) -> ! {
     raw::exit_process(70)
 }
 
+/// Ends the process, after [`attach`] failed with this message. If the memory is not mapped, the controller
+/// finds the message in its file.
+pub(crate) fn fail_to_attach(descriptor: i32, message: &str) -> ! {
+    if attached() {
+        fail(message)
+    }
+    let write = |bytes: &[u8], at: usize| {
+        // SAFETY: the kernel reads the bytes, which outlive the call.
+        unsafe {
+            raw::call!(libc::SYS_pwrite64, descriptor, bytes.as_ptr(), bytes.len(), at);
+        }
+    };
+    let message = &message.as_bytes()[..message.len().min(MESSAGE_LEN)];
+    write(message, offset_of!(Header, message));
+    write(&(message.len() as u64).to_ne_bytes(), offset_of!(Header, message_len));
+    write(&state::FAILED.to_ne_bytes(), offset_of!(Header, state));
+    raw::exit_process(70)
+}
+
 /// Ends the process, after reporting the reason to the controller.
 pub(crate) fn fail(message: &str) -> ! {
     if attached() {
         note(message);
         set_state(state::FAILED);
+        // The memory of a process under a debugger is its own, and ends with it.
+        let debug = &header().debug;
+        if stops::is_there() && debug.stack.load(Relaxed) == 0 {
+            stops::stop(stopped::FAILED);
+        }
     } else {
         // SAFETY: the kernel reads the bytes, which outlive the calls.
         unsafe {

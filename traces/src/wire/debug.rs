@@ -19,6 +19,8 @@ pub mod stopped {
     /// The task that executes a function for the debugger ([`super::Debug::calling`]) would have to
     /// wait for another task.
     pub const BLOCKED: u64 = 6;
+    /// The execution cannot begin: [`super::super::Header::message`] says why.
+    pub const FAILED: u64 = 7;
 }
 
 /// On whose behalf the runtime accesses memory; the value of [`Debug::acting`].

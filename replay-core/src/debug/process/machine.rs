@@ -119,6 +119,11 @@ impl Machine {
                 {
                     break;
                 }
+                WaitStatus::Signal(libc::SIGTRAP)
+                    if machine.debug_word(DEBUG_STOPPED) == stopped::FAILED =>
+                {
+                    return Err(not_debugged(&machine.message()));
+                }
                 WaitStatus::Signal(libc::SIGTRAP | libc::SIGSTOP) => {}
                 WaitStatus::Signal(signal) => {
                     return Err(Error::Target(format!(
@@ -127,9 +132,7 @@ impl Machine {
                     )));
                 }
                 WaitStatus::Forked(_) | WaitStatus::Exited(_) | WaitStatus::Killed(_) => {
-                    let said = machine.message();
-                    let why = if said.is_empty() { "it ended before main".into() } else { said };
-                    return Err(Error::Runtime(format!("the program cannot be debugged: {why}")));
+                    return Err(not_debugged("it ended before main"));
                 }
             }
         }
@@ -280,6 +283,10 @@ impl Machine {
             self.state = ProcessState::Program;
         }
     }
+}
+
+fn not_debugged(why: &str) -> Error {
+    Error::Runtime(format!("the program cannot be debugged: {why}"))
 }
 
 /// The `siginfo_t` of a signal that a task of the program sent.

@@ -157,7 +157,7 @@ pub(super) fn temporary_directory() -> Check {
     const NAME: &str = "temporary directory";
     let base = scratch::base();
     let shown = base.display();
-    match Scratch::new() {
+    match Scratch::in_directory(&base) {
         Ok(_) => Check::good(NAME, shown.to_string()),
         Err(error) => Check::warning(
             NAME,

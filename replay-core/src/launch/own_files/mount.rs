@@ -89,6 +89,12 @@ unsafe fn write(path: &std::ffi::CStr, text: &std::ffi::CStr) -> std::io::Result
 /// Whether this machine lets a process mount a directory for itself, and if not, why.
 pub(super) fn check() -> Result<(), String> {
     let here = std::env::temp_dir();
+    if !here.is_dir() {
+        return Err(format!(
+            "there is no directory {}: set TMPDIR to a directory that you can write",
+            here.display()
+        ));
+    }
     let mount = Mount::new(&here, &here)?;
     let mut command = Command::new("/proc/self/exe");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
