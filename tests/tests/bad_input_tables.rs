@@ -150,5 +150,5 @@ macro_rules! tables {
 
 tables! {
     machine command_line configuration programs requests predicates conditions variants resumed traces
-    debugger debugger_commands misuse unmodelled library_states outcomes served resets
+    debugger debugger_commands misuse unmodelled library_states outcomes served resets refused suites
 }

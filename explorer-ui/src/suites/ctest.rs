@@ -11,7 +11,8 @@ use std::path::Path;
 /// If the text is not the object that CTest prints.
 pub fn of_ctest(text: &str, build: &Path) -> Result<Vec<Program>, String> {
     let wrong = |what: &str| format!("ctest --show-only=json-v1 printed {what}");
-    let object: Value = serde_json::from_str(text).map_err(|error| wrong(&error.to_string()))?;
+    let object: Value =
+        serde_json::from_str(text).map_err(|error| wrong(&format!("no JSON: {error}")))?;
     let tests = object["tests"].as_array().ok_or_else(|| wrong("no list of tests"))?;
     Ok(tests.iter().filter_map(|test| program(test, build)).collect())
 }
@@ -136,7 +137,7 @@ mod tests {
         let wrong = |text| of_ctest(text, Path::new("/b")).expect_err("not of CTest");
         assert_eq!(
             wrong("no JSON"),
-            "ctest --show-only=json-v1 printed expected ident at line 1 column 2"
+            "ctest --show-only=json-v1 printed no JSON: expected ident at line 1 column 2"
         );
         assert_eq!(wrong("{}"), "ctest --show-only=json-v1 printed no list of tests");
     }

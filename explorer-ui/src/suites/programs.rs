@@ -59,7 +59,8 @@ pub fn of_meson(
     inherited: impl Fn(&str) -> Option<String>,
 ) -> Result<Vec<Program>, String> {
     let wrong = |what: &str| format!("meson introspect --tests printed {what}");
-    let list: Value = serde_json::from_str(text).map_err(|error| wrong(&error.to_string()))?;
+    let list: Value =
+        serde_json::from_str(text).map_err(|error| wrong(&format!("no JSON: {error}")))?;
     let tests = list.as_array().ok_or_else(|| wrong("no list of tests"))?;
     let program = |test: &Value| {
         let command = words(&test["cmd"]);

@@ -100,10 +100,11 @@ fn of_build_directory(build: &Path, interrupted: &AtomicBool) -> Result<Vec<Prog
         .map_err(|error| failed(format!("cannot be started: {error}")))?;
     match ended.status {
         Some(status) if status.success() => {
-            parse(&ended.stdout, build).map_err(|what| failed(format!("gave no list: {what}")))
+            let unknown = |what| Problem::Usage(format!("{}: {what}", build.display()));
+            parse(&ended.stdout, build).map_err(unknown)
         }
         Some(_) => Err(failed(format!("failed: {}", first_line(&ended.stderr)))),
-        None => Err(failed("did not end".to_owned())),
+        None => Err(failed(late(LISTING_TIME))),
     }
 }
 
@@ -128,7 +129,7 @@ pub(super) fn list(mut program: Program, interrupted: &AtomicBool) -> Suite {
     };
     let mut asked = Vec::new();
     for framework in registry::candidates(&content) {
-        match of_framework(&program, framework, interrupted) {
+        match of_framework(&program, framework, LISTING_TIME, interrupted) {
             Ok(tests) => return Suite { program, framework: Some(framework), tests: Ok(tests) },
             Err(why) => asked.push(format!("{} {why}", framework.listing.join(" "))),
         }
@@ -140,19 +141,24 @@ pub(super) fn list(mut program: Program, interrupted: &AtomicBool) -> Suite {
     Suite { program, framework: None, tests: Err(why) }
 }
 
+fn late(time: Duration) -> String {
+    format!("did not end within {} s", time.as_secs())
+}
+
 fn of_framework(
     program: &Program,
     framework: &Framework,
+    time: Duration,
     interrupted: &AtomicBool,
 ) -> Result<Vec<Listed>, String> {
     let ask = |arguments: &[&str]| {
         let mut command = Command::new(&program.command[0]);
         command.args(&program.command[1..]).args(arguments).current_dir(&program.directory);
         command.envs(program.environment.iter().map(|(name, value)| (name, value)));
-        let ended = child::run(&mut command, LISTING_TIME, interrupted)
+        let ended = child::run(&mut command, time, interrupted)
             .map_err(|error| format!("cannot be started: {error}"))?;
         if ended.status.is_none() {
-            return Err(format!("did not end within {} s", LISTING_TIME.as_secs()));
+            return Err(late(time));
         }
         let listing = Listing { stdout: &ended.stdout, stderr: &ended.stderr };
         let printed = if ended.stdout.is_empty() { &ended.stderr } else { &ended.stdout };
@@ -200,6 +206,20 @@ fn found(word: &OsStr, directory: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsString;
+
+    #[test]
+    fn a_program_that_does_not_end_lists_no_tests() {
+        let program = Program {
+            command: ["sh", "-c", "kill -STOP $$"].map(OsString::from).to_vec(),
+            directory: PathBuf::from("/"),
+            ..Program::default()
+        };
+        let framework = registry::FRAMEWORKS.first().expect("there are some");
+        let never = AtomicBool::new(false);
+        let listed = of_framework(&program, framework, Duration::ZERO, &never);
+        assert_eq!(listed.expect_err("it stops itself"), "did not end within 0 s");
+    }
 
     #[test]
     fn names_are_without_the_hash_of_cargo() {

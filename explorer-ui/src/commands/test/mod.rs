@@ -60,7 +60,11 @@ pub fn main(args: TestArgs, console: &Console) -> Result<Status, Problem> {
             )),
         }
     };
-    let found = programs()?;
+    let found = match programs() {
+        // What lists the tests was interrupted, too.
+        Err(_) if interrupted.load(Relaxed) => return Ok(Status::Interrupted),
+        found => found?,
+    };
     if !request.args.watch {
         return run(&request, found, &interrupted, console);
     }

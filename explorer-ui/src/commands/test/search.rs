@@ -100,7 +100,8 @@ impl Test {
         interrupted: &AtomicBool,
     ) -> Result<Outcome, String> {
         let first = |more: &[&str]| -> Result<_, String> {
-            let scratch = Scratch::new().map_err(|error| format!("no directory: {error}"))?;
+            let scratch = Scratch::new()
+                .map_err(|error| format!("no temporary directory for its first run: {error}"))?;
             // With deadlines in their order, what fails here fails in a search with any slack.
             let words: Vec<&OsStr> =
                 ["run", "--json", "--is-listed", "--points", "api", "--slack", "0"]
