@@ -161,6 +161,7 @@ fn all_errors_in_a_key_file_are_reported() {
     let text =
         "[keys]\nforward = [\"j\", \"s\"]\nshrink = [\"s\"]\nfly = [\"f\"]\nback = [\"hyper-k\"]\n";
     let mut terminal = with_preferences(text);
+    terminal.wait_for("problems in ui.toml; everything else in it is applied");
     terminal.wait_for("ui.toml:3:11: `s` is bound to `forward` already");
     terminal.wait_for("ui.toml:4:1: there is no action `fly`");
     terminal.wait_for("ui.toml:5:9: no key is called `hyper-k`");
@@ -187,5 +188,77 @@ fn a_terminal_that_is_too_small_is_reported_until_it_grows() {
     terminal.wait_for("the terminal is too small");
     terminal.resize(100, 30);
     terminal.wait_for("next to run");
+    leave(terminal);
+}
+
+#[test]
+fn files_of_notes_that_cannot_be_read_are_left_unchanged() {
+    let mut home = Home::new();
+    let trace = failing(&home, "abba");
+    for (text, says) in [
+        (&b"\xff"[..], "the notes cannot be read: stream did not contain valid UTF-8"),
+        (b"[[note]]\nstep = \"x\"\n", "line 2: invalid type: string \"x\", expected usize"),
+    ] {
+        let notes = home.path().join(format!("{trace}.notes.toml"));
+        std::fs::write(&notes, text).expect("a file");
+        let mut terminal = Terminal::open(home, &["ui", &trace], (220, 30));
+        terminal.wait_for(&format!(".heddle.notes.toml: {says}; the file is left unchanged"));
+        terminal.press("m");
+        home = leave(terminal);
+        assert_eq!(std::fs::read(&notes).expect("it is there"), text);
+    }
+}
+
+#[test]
+fn notes_without_a_directory_are_reported() {
+    let home = Home::new();
+    let trace = home.path().join(failing(&home, "abba"));
+    let directory = home.path().join("moved");
+    std::fs::create_dir(&directory).expect("a directory");
+    std::fs::copy(&trace, directory.join("t.heddle")).expect("a copy");
+    let mut terminal = Terminal::open(home, &["ui", "moved/t.heddle"], (150, 30));
+    terminal.wait_for("new here? T starts a tour, ? lists the keys");
+    std::fs::remove_dir_all(&directory).expect("it is removed");
+    terminal.press("m");
+    terminal.wait_for("the notes cannot be written: No such file or directory (os error 2)");
+    leave(terminal);
+}
+
+/// Makes a program of a shell script.
+fn script(path: &std::path::Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(path, format!("#!/bin/sh\n{text}\n")).expect("a file");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("executable");
+}
+
+#[test]
+fn a_debugger_beside_the_explorer_needs_tmux_and_gdb() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let mut terminal = Terminal::open(home, &["ui", &trace], (150, 30));
+    terminal.wait_for("next to run");
+    terminal.press("V");
+    let needs = "splitting the terminal needs tmux around the explorer (D uses the whole screen)";
+    terminal.wait_for(needs);
+    let home = leave(terminal);
+
+    // A tmux that notes what it was told to run, and a gdb that fails.
+    let tools = home.path().join("tools");
+    std::fs::create_dir(&tools).expect("a directory");
+    script(&tools.join("tmux"), "printf '%s\\n' \"$@\" > told");
+    script(&tools.join("gdb"), "exit 1");
+    let path = format!("{}:{}", tools.display(), std::env::var("PATH").expect("a path"));
+    let variables = [("TMUX", "/tmp/socket,1,0"), ("PATH", path.as_str())];
+    let mut terminal = Terminal::open_with(home, &["ui", &trace], (150, 30), &variables);
+    terminal.wait_for("next to run");
+    terminal.press("V");
+    terminal.wait_for("gdb runs in the other half of the terminal");
+    let told = std::fs::read_to_string(terminal.home.path().join("told")).expect("it ran");
+    let told: Vec<&str> = told.lines().collect();
+    let run = r#""$@" || { echo; echo 'press enter to close'; read -r _; }"#;
+    assert_eq!(told[..7], ["split-window", "-v", "-l", "50%", "sh", "-c", run]);
+    assert_eq!((told[7], told[9], told[10]), ("sh", "gdb", "--at"), "{told:?}");
+    terminal.press("D");
+    terminal.wait_for("the debugger failed: `heddle gdb` says why");
     leave(terminal);
 }

@@ -226,11 +226,14 @@ fn watch_program(program: PathBuf, events: Sender<Event>) {
     });
 }
 
-/// Reads the notes beside the trace. Returns an error message if the file is malformed.
+/// Reads the notes beside the trace. Returns an error message if the file cannot be read or is malformed.
 fn load_notes(model: &mut Model) -> Option<Message> {
     let path = notes::beside(model.path.as_ref()?);
-    let text = text_file::found(&path).ok()?;
-    match notes::read(&text) {
+    let text = match text_file::found(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        read => read.map_err(|error| format!("the notes cannot be read: {error}")),
+    };
+    match text.and_then(|text| notes::read(&text)) {
         Ok(notes) => {
             model.view.notes = notes;
             None
