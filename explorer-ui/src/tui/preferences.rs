@@ -39,8 +39,10 @@ pub fn path() -> Option<PathBuf> {
 /// The contents of a file that sets every option to its default.
 #[must_use]
 pub fn default_file() -> String {
-    let path =
-        path().map_or_else(|| "nowhere: there is no HOME".into(), |it| it.display().to_string());
+    let path = path().map_or_else(
+        || "nowhere: set HOME or XDG_CONFIG_HOME".into(),
+        |it| it.display().to_string(),
+    );
     let themes: Vec<&str> = Theme::ALL.iter().map(|theme| theme.name()).collect();
     let mut text = format!(
         "# {path}\n\n# {}\ntheme = \"{}\"\nascii = false\n\n# {}\npanes = {:?}\n\n[keys]\n",

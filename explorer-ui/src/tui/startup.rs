@@ -90,7 +90,7 @@ pub(super) fn wait(
             }
         }
     }
-    let result = thread.join().unwrap_or_else(|_| Err("its thread panicked".into()));
+    let result = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     if end.load(Ordering::Relaxed) {
         return Ok(None);
     }

@@ -19,14 +19,14 @@ use std::sync::Arc;
 use traces::report::Verdict;
 
 /// Presses the first key of a command.
-fn command(model: &mut Model, name: &str) {
+pub(super) fn command(model: &mut Model, name: &str) {
     let one = commands::all().iter().find(|one| one.name == name);
     let key = one.and_then(|one| one.keys.first()).unwrap_or_else(|| panic!("no command {name}"));
     keys(model, key);
 }
 
 /// Performs a line of words: commands, `"text"` that is typed with enter behind it, and `+key` for a key.
-fn perform(model: &mut Model, line: &str) {
+pub(super) fn perform(model: &mut Model, line: &str) {
     for word in line.split(' ') {
         if let Some(text) = word.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
             text.chars().for_each(|letter| drop(keys(model, &letter.to_string())));
@@ -40,7 +40,7 @@ fn perform(model: &mut Model, line: &str) {
 }
 
 /// What the footer says: the message, and what is being run.
-fn said(model: &Model) -> String {
+pub(super) fn said(model: &Model) -> String {
     let message = model.message.as_ref().map_or("", |message| message.text.as_str());
     match &model.busy {
         Some(busy) => format!("{message} [{busy}]").trim().to_owned(),
@@ -258,7 +258,7 @@ fn panes_without_a_failure() {
 }
 
 /// The displayed screen of a zoomed pane.
-fn pane(model: &mut Model, name: &str) -> String {
+pub(super) fn pane(model: &mut Model, name: &str) -> String {
     perform(model, &format!("pane-{name} zoom"));
     screen(model)
 }

@@ -5,6 +5,7 @@ mod layout;
 mod messages;
 mod moves;
 mod screens;
+mod states;
 mod work;
 
 use crate::report::samples;

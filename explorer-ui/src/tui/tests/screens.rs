@@ -29,6 +29,9 @@ use traces::{Choice, FailureKind, TaskId};
 
 type Size = (u16, u16);
 
+/// A failing schedule and one that passes.
+type Nearest = Option<(Arc<LoadedTrace>, Arc<LoadedTrace>)>;
+
 /// Builds the model of a screen of this size.
 type Build = fn(Size) -> Model;
 
@@ -122,7 +125,7 @@ fn checked(size: Size) -> Model {
 }
 
 /// A source file with text at each line that the samples refer to.
-fn source() -> Source {
+pub(super) fn source() -> Source {
     let mut lines = vec![String::new(); 100];
     for (line, text) in [
         (1, "#include <pthread.h>"),
@@ -208,6 +211,11 @@ fn compared(size: Size) -> Model {
 }
 
 fn explained(size: Size) -> Model {
+    explained_with(size, |_| None)
+}
+
+/// A failing schedule, the shown page that explains it, and the schedule to compare it with.
+pub(super) fn explained_with(size: Size, nearest: impl Fn(&Arc<LoadedTrace>) -> Nearest) -> Model {
     let mut model = interleaving(size);
     let bisected = Bisected {
         failing: samples::deadlock(),
@@ -219,7 +227,8 @@ fn explained(size: Size) -> Model {
     };
     let sources = HashMap::from([("src/queue.c".to_owned(), Arc::new(source()))]);
     let explanation = Box::new(Explanation { bisected, sources });
-    update(&mut model, Event::Engine(Reply::Explained { explanation, nearest: None }));
+    let nearest = nearest(&model.view.loaded);
+    update(&mut model, Event::Engine(Reply::Explained { explanation, nearest }));
     model
 }
 
