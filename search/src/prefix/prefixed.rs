@@ -331,13 +331,23 @@ mod tests {
         number: u64,
         steps: [usize; 3],
     ) -> Option<Result<String, u64>> {
+        failing_execution(strategy, number, steps, usize::MAX)
+    }
+
+    /// The same for a program that fails after at most so many steps.
+    fn failing_execution(
+        strategy: &mut Prefixed,
+        number: u64,
+        steps: [usize; 3],
+        most: usize,
+    ) -> Option<Result<String, u64>> {
         if !strategy.begin(number) {
             return None;
         }
         let mut left = steps;
         let mut moved = String::new();
         let mut running = None;
-        for step in 0..steps.iter().sum::<usize>() as u64 {
+        for step in 0..steps.iter().sum::<usize>().min(most) as u64 {
             let able: Vec<TaskId> =
                 (0..3).filter(|&task| left[task] > 0).map(|task| TaskId(task as u16)).collect();
             let operations = vec![Operation::Lock; able.len()];
@@ -490,6 +500,24 @@ mod tests {
         let (_, pruned, coverage, ran) = all(&|at| (at / 4) % 2 == 1);
         assert!(pruned > 0, "{pruned} pruned of {ran}");
         assert_eq!(coverage, Coverage::Open);
+    }
+
+    #[test]
+    fn an_execution_that_ends_within_the_prefix_says_so() {
+        let mut strategy = Prefixed::new(Vec::new(), AnyStrategy::Dfs(Dfs::new(None)));
+        assert_eq!(execution(&mut strategy, 1, 2), Some(Ok("0011".into())));
+        let mut number = 1;
+        let pruned = loop {
+            number += 1;
+            assert!(number < 10, "a divergence is not retried forever");
+            let ended = failing_execution(&mut strategy, number, [2, 2, 0], 1);
+            assert_eq!(ended, Some(Ok("0".into())));
+            if let Some(pruned) = strategy.pruned() {
+                break pruned;
+            }
+        };
+        assert_eq!(pruned.step, 1);
+        assert_eq!(pruned.what, "the execution ended here, but the prefix continues");
     }
 
     #[test]

@@ -106,6 +106,7 @@ pub fn from_list(list: Vec<(Event, u32)>) -> Option<Vec<Node>> {
 pub mod flat {
     use super::{Node, from_list, listed};
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+    use traces::compact::Unreadable;
 
     /// See [`listed`].
     ///
@@ -122,7 +123,7 @@ pub mod flat {
     ///
     /// Errors of the deserialiser, and lists that do not describe trees.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Node>, D::Error> {
-        from_list(Vec::deserialize(from)?).ok_or_else(|| D::Error::custom("a tree lacks branches"))
+        from_list(Vec::deserialize(from)?).ok_or_else(|| D::Error::custom(Unreadable))
     }
 }
 
@@ -207,7 +208,7 @@ pub fn insert(mut tree: &mut Vec<Node>, mut sequence: Vec<StepRef<'_>>) {
 mod tests {
     use super::*;
     use crate::reduction::pending::PendingOperation;
-    use traces::{Operation, TaskId};
+    use traces::{Operation, TaskId, compact};
 
     fn leaf(object: u64) -> Node {
         let next = PendingOperation::new(TaskId(1), Operation::Write, object, 0);
@@ -220,6 +221,17 @@ mod tests {
         tree[0].then = vec![leaf(24), leaf(32)];
         tree[0].then[1].then = vec![leaf(40)];
         assert_eq!(listed(&tree.clone()), listed(&tree));
+    }
+
+    #[test]
+    fn a_list_with_too_few_branches_is_refused() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Stored(#[serde(with = "flat")] Vec<Node>);
+        let of = |branches: u32| compact::encode(&vec![(leaf(8).event.clone(), branches)]);
+        let Stored(whole) = compact::decode(&of(0)).expect("a leaf");
+        assert_eq!(listed(&whole), listed(&[leaf(8)]));
+        // One with a branch that does not follow.
+        assert!(compact::decode::<Stored>(&of(1)).is_err());
     }
 
     #[test]

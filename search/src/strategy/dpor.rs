@@ -43,6 +43,7 @@ pub(crate) use node::PathNode;
 use outgoing::OutgoingSequences;
 use races::races;
 use serde::{Deserialize, Serialize, Serializer};
+use traces::compact::Unreadable;
 use traces::{Operation, TaskId};
 
 /// The descriptor of the strategy.
@@ -632,13 +633,13 @@ impl Serialize for Dpor {
 }
 
 impl TryFrom<Encoded<OutgoingSequences, PathProgress>> for Dpor {
-    type Error = String;
+    type Error = Unreadable;
 
-    fn try_from(written: Encoded<OutgoingSequences, PathProgress>) -> Result<Dpor, String> {
+    fn try_from(written: Encoded<OutgoingSequences, PathProgress>) -> Result<Dpor, Unreadable> {
         let events = written.events;
         let path = written.path.into_iter().map(|place| frame(&events, place));
         Ok(Dpor {
-            path: path.collect::<Result<_, String>>()?,
+            path: path.collect::<Result<_, Unreadable>>()?,
             trunk: written.trunk,
             known: written.known,
             outgoing: written.outgoing,

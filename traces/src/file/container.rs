@@ -144,12 +144,11 @@ impl<'a> Reader<'a> {
         Ok(Cow::Owned(expanded))
     }
 
-    /// Call after the last section. Returns the bytes that the author mark covers, and the mark.
-    pub(super) fn end(self) -> Result<(&'a [u8], &'a [u8; 32]), FileError> {
-        if !self.rest.is_empty() {
-            return Err(FileError::Malformed("a section too many".into()));
-        }
-        Ok((self.body, self.mark))
+    /// Call after the last section, of which there are as many as [`Reader::new`] found. Returns the bytes that
+    /// the author mark covers, and the mark.
+    pub(super) fn end(self) -> (&'a [u8], &'a [u8; 32]) {
+        debug_assert!(self.rest.is_empty());
+        (self.body, self.mark)
     }
 }
 

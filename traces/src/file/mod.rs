@@ -103,7 +103,7 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>, FileError> {
     let tables: Tables = unpack(&reader.section(container::TABLES)?, "the tables")?;
     let recorded = steps::read(&reader.section(container::STEPS)?)?;
     let output = reader.section(container::OUTPUT)?.into_owned();
-    let (body, mark) = reader.end()?;
+    let (body, mark) = reader.end();
     let trace = Trace {
         header,
         execution: Execution {

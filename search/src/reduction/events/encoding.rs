@@ -49,6 +49,7 @@ mod tests {
     use crate::reduction::events::Event;
     use crate::reduction::pending::Counting;
     use traces::Operation;
+    use traces::compact::Unreadable;
 
     #[test]
     fn events_survive_encoding_and_decoding() {
@@ -73,7 +74,7 @@ mod tests {
             }
         }
         let bad = |operation, accesses| Encoded(0, 0, 0, operation, None, 0, accesses);
-        assert!(Event::try_from(bad(255, Vec::new())).is_err());
-        assert!(Event::try_from(bad(0, vec![(1, 99)])).is_err());
+        assert_eq!(Event::try_from(bad(255, Vec::new())), Err(Unreadable));
+        assert_eq!(Event::try_from(bad(0, vec![(1, 99)])), Err(Unreadable));
     }
 }

@@ -5,6 +5,7 @@ use super::accesses::Accesses;
 use super::encoding::{ACCESSES, CONDITIONAL, EXITS, Encoded, USES_UP, WAITS, code};
 use crate::reduction::pending::{Counting, Harness, PendingOperation};
 use serde::{Deserialize, Serialize};
+use traces::compact::Unreadable;
 use traces::primitives::Dependence;
 use traces::{Operation, TaskId};
 
@@ -403,16 +404,15 @@ impl From<Event> for Encoded {
 }
 
 impl TryFrom<Encoded> for Event {
-    type Error = String;
+    type Error = Unreadable;
 
-    fn try_from(written: Encoded) -> Result<Event, String> {
+    fn try_from(written: Encoded) -> Result<Event, Unreadable> {
         let Encoded(task, index, site, operation, other, is_true, accesses) = written;
         let mut event = Event {
             task: TaskId(task),
             index,
             site,
-            operation: Operation::from_code(operation)
-                .ok_or_else(|| format!("there is no operation {operation}"))?,
+            operation: Operation::from_code(operation).ok_or(Unreadable)?,
             other,
             exits: is_true & EXITS != 0,
             conditional: is_true & CONDITIONAL != 0,
@@ -421,8 +421,7 @@ impl TryFrom<Encoded> for Event {
             accesses: Accesses::NONE,
         };
         for (object, access) in accesses {
-            let known = ACCESSES.get(usize::from(access));
-            event.touch(object, *known.ok_or_else(|| format!("there is no access {access}"))?);
+            event.touch(object, *ACCESSES.get(usize::from(access)).ok_or(Unreadable)?);
         }
         event.accesses.sort();
         Ok(event)

@@ -6,6 +6,7 @@ use crate::reduction::events::{Event, Map};
 use crate::reduction::wakeup::{Node, from_list, listed};
 use serde::{Deserialize, Serialize};
 use traces::TaskId;
+use traces::compact::Unreadable;
 
 /// A tree as [`listed`].
 type Tree = Vec<(u32, u32)>;
@@ -93,21 +94,20 @@ impl Table {
     }
 }
 
-fn one(events: &[Event], number: u32) -> Result<Event, String> {
-    let found = events.get(number as usize).cloned();
-    found.ok_or_else(|| format!("there is no operation {number}"))
+fn one(events: &[Event], number: u32) -> Result<Event, Unreadable> {
+    events.get(number as usize).cloned().ok_or(Unreadable)
 }
 
-fn all(events: &[Event], numbers: &[u32]) -> Result<Vec<Event>, String> {
+fn all(events: &[Event], numbers: &[u32]) -> Result<Vec<Event>, Unreadable> {
     numbers.iter().map(|&number| one(events, number)).collect()
 }
 
-fn tree(events: &[Event], list: Tree) -> Result<Vec<Node>, String> {
+fn tree(events: &[Event], list: Tree) -> Result<Vec<Node>, Unreadable> {
     let list = list.into_iter().map(|(number, then)| Ok((one(events, number)?, then)));
-    from_list(list.collect::<Result<_, String>>()?).ok_or_else(|| "a tree lacks branches".into())
+    from_list(list.collect::<Result<_, Unreadable>>()?).ok_or(Unreadable)
 }
 
-pub(super) fn frame(events: &[Event], place: EncodedNode) -> Result<PathNode, String> {
+pub(super) fn frame(events: &[Event], place: EncodedNode) -> Result<PathNode, Unreadable> {
     let EncodedNode(event, enabled, not_due, deferred, sleep, elsewhere, here, below, data, digest) =
         place;
     Ok(PathNode {

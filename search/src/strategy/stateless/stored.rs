@@ -3,6 +3,7 @@
 
 use super::start::{Given, Purpose, Start};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use traces::compact::Unreadable;
 
 /// The number of steps in common with the beginning before it, its other steps, its purpose.
 type Added<Steps> = (usize, Steps, Purpose);
@@ -24,8 +25,24 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Star
     for (same, rest, purpose) in added {
         let before = open.last().map_or(&[][..], |start| &start.steps);
         let common = before.get(..same);
-        let common = common.ok_or_else(|| D::Error::custom("a beginning lacks steps"))?;
+        let common = common.ok_or_else(|| D::Error::custom(Unreadable))?;
         open.push(Start { steps: [common, &rest].concat(), purpose });
     }
     Ok(open)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traces::compact;
+
+    #[test]
+    fn a_beginning_that_continues_more_than_there_is_is_refused() {
+        #[derive(Debug, Deserialize)]
+        struct Stored(#[serde(deserialize_with = "deserialize")] Vec<Start>);
+        let of = |same: usize| compact::encode(&vec![(same, Vec::<Given>::new(), Purpose::Any)]);
+        let Stored(whole) = compact::decode(&of(0)).expect("an empty beginning");
+        assert_eq!(whole, [Start::default()]);
+        assert!(compact::decode::<Stored>(&of(1)).is_err());
+    }
 }
