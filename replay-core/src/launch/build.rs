@@ -414,6 +414,25 @@ mod tests {
     }
 
     #[test]
+    fn each_compiler_has_its_options() {
+        let of = |family| {
+            let compiler = Compiler { name: "cc".into(), path: "/bin/cc".into(), family };
+            script(&compiler, Path::new("/lib"), "-Copt")
+        };
+        for (family, options) in [
+            (Family::Gcc, "-g -fsanitize=thread -Wno-tsan"),
+            (
+                Family::Clang,
+                "-g -fsanitize=thread -fno-sanitize-link-runtime -Wno-unused-command-line-argument",
+            ),
+            (Family::Rustc, "-g -Copt '-Clink-arg=-L/lib'"),
+        ] {
+            let text = of(family);
+            assert!(text.contains(&format!("exec '/bin/cc' \"$@\" {options}")), "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_instrumented_in_rust_depends_on_the_sources_of_its_library() {
         assert_eq!(
             rust_with(true).words,

@@ -115,28 +115,22 @@ pub(crate) fn reproduce(
     trace: &Trace,
     wanted: &str,
 ) -> Result<Trace, Refused> {
-    let mut last = None;
-    for _ in 0..2 {
-        let choices: Vec<Choice> = trace.execution.choices().collect();
-        match program.run(choices, &AtomicBool::new(false))? {
-            RunOutcome::Ran(now) => match &now.failure {
-                Some(failure) if failure.signature == wanted => last = Some(*now),
-                Some(failure) => {
-                    return Err(Refused::NotReproduced(format!(
-                        "it failed in another way: {}",
-                        failure.message
-                    )));
-                }
-                None => return Err(Refused::NotReproduced("it passed".into())),
-            },
-            RunOutcome::Impossible { step, what } => {
-                return Err(Refused::NotReproduced(format!("at step {}: {what}", step + 1)));
-            }
-            RunOutcome::Died(how) => return Err(Refused::NotReproduced(how)),
-            RunOutcome::Interrupted => return Err(Refused::NotReproduced("interrupted".into())),
-        }
-    }
-    last.ok_or_else(|| Refused::NotReproduced("it was not run".into()))
+    run_again(program, trace, wanted)?;
+    run_again(program, trace, wanted)
+}
+
+fn run_again(program: &impl RunSchedules, trace: &Trace, wanted: &str) -> Result<Trace, Refused> {
+    let choices: Vec<Choice> = trace.execution.choices().collect();
+    Err(Refused::NotReproduced(match program.run(choices, &AtomicBool::new(false))? {
+        RunOutcome::Ran(now) => match &now.failure {
+            Some(failure) if failure.signature == wanted => return Ok(*now),
+            Some(failure) => format!("it failed in another way: {}", failure.message),
+            None => "it passed".into(),
+        },
+        RunOutcome::Impossible { step, what } => format!("at step {}: {what}", step + 1),
+        RunOutcome::Died(how) => how,
+        RunOutcome::Interrupted => "interrupted".into(),
+    }))
 }
 
 /// The runner for the program of a trace.

@@ -32,7 +32,7 @@ pub fn replay(
         Outcome::Diverged { step, what } => return Ok(diverged(1, step, &what)),
         Outcome::Died { how, .. } => {
             return Err(Error::Runtime(format!(
-                "{} died before the replay could be compared: {how}",
+                "{} died before the replay could be compared: {how}; check that it runs without Heddle",
                 target.program.display()
             )));
         }

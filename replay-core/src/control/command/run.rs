@@ -111,7 +111,7 @@ fn recorded(
         Outcome::Recorded(trace) => Ok((*trace, observed)),
         Outcome::Diverged { what, .. } => Err(Error::Runtime(what)),
         Outcome::Died { how, .. } => Err(Error::Runtime(format!(
-            "{} died without a message: {how}",
+            "{} died without a message: {how}; check that it runs without Heddle",
             target.program.display()
         ))),
         Outcome::Interrupted => Err(Error::Runtime("interrupted".into())),

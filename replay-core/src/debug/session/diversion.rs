@@ -78,11 +78,11 @@ impl Session<'_> {
 
     /// Replaces the process by a copy that may be changed.
     fn divert(&mut self) -> Result<&mut Diversion, Error> {
-        if self.diversion.is_none() {
-            let diversion = self.diverted()?;
-            self.diversion = Some(diversion);
-        }
-        self.diversion.as_mut().ok_or_else(|| Error::Runtime("there is no copy".to_owned()))
+        let diversion = match self.diversion.take() {
+            Some(diversion) => diversion,
+            None => self.diverted()?,
+        };
+        Ok(self.diversion.insert(diversion))
     }
 
     fn diverted(&mut self) -> Result<Diversion, Error> {

@@ -360,6 +360,13 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
+    /// Whether the recording ends here because of its limit on steps.
+    fn is_cut(&self) -> bool {
+        let trace = &self.execution.trace;
+        let (steps, most) = (trace.execution.steps.len() as u64, trace.header.options.max_steps);
+        trace.failure.is_none() && most > 0 && steps >= most && self.steps_done() >= steps
+    }
+
     /// How the schedule ends, as text.
     pub(crate) fn outcome(&self) -> String {
         use traces::wire::ended;
@@ -367,8 +374,11 @@ impl<'a> Session<'a> {
         let (how, kind, ..) = live.end();
         let what = match how {
             ended::PASSED => "the program ends without a failure".to_owned(),
+            ended::DIVERGED | ended::CUT if self.is_cut() => format!(
+                "the recording was stopped after {} steps (--max-steps), and what follows is not known",
+                self.execution.trace.execution.steps.len()
+            ),
             ended::DIVERGED => format!("the replay diverged: {}", live.message()),
-            ended::CUT => "the step limit is reached".to_owned(),
             _ => match &self.execution.trace.failure {
                 Some(failure) if failure.kind.code() == kind => failure.message.clone(),
                 _ => {

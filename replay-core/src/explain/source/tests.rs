@@ -57,6 +57,9 @@ fn the_function_around_a_line_is_found() {
     let rust = Source::of(rust.as_bytes(), Some(Language::Rust));
     assert_eq!(rust.function(3, 0).map(|f| f.name), Some("take".into()));
     assert_eq!(rust.function(4, 0).map(|f| f.name), Some("a closure".into()));
+    let cpp = "void take() {\n    run([] {\n        go();\n    });\n}\n";
+    let cpp = Source::of(cpp.as_bytes(), Some(Language::Cpp));
+    assert_eq!(cpp.function(3, 0).map(|f| f.name), Some("a lambda".into()));
     let cpp = "void Queue::push(int v) {\n  items.push_back(v);\n}\n";
     let cpp = Source::of(cpp.as_bytes(), Some(Language::Cpp));
     assert_eq!(cpp.function(2, 0).map(|f| f.name), Some("Queue::push".into()));

@@ -23,8 +23,8 @@ pub(super) fn find(program: &OsStr) -> Result<PathBuf, String> {
     } else {
         in_path(program, &search)?
     };
-    std::path::absolute(&found)
-        .map_err(|error| format!("{}: {error}: change to a directory that exists", shown(&found)))
+    // A relative path is one from the working directory, which exists if the file does.
+    Ok(std::path::absolute(&found).unwrap_or(found))
 }
 
 /// Searches the directories of `search`; an empty entry is the working directory.

@@ -67,7 +67,7 @@ impl Condition<'_> {
                 "an operand is missing here".to_owned()
             }
             _ if node.is_missing() => format!("`{}` is missing here", node.kind()),
-            "" => "the condition ends too early".to_owned(),
+            "" => "a bracket is closed here that was not opened".to_owned(),
             text => format!("`{text}` is not part of an expression"),
         }
     }

@@ -11,6 +11,14 @@ use crate::predicates::variables::{Found, TypeRef, load, member, member_names};
 use crate::symbols::typed::{self, Shape};
 use tree_sitter::Node;
 
+/// The name of a type with an article. The description of a type without a name has one.
+fn a(name: &str) -> String {
+    match name.starts_with("a ") || name.starts_with("an ") {
+        true => name.to_owned(),
+        false => format!("a {name}"),
+    }
+}
+
 impl Compiler<'_, '_, '_> {
     pub(super) fn found(&mut self, found: Found) -> Kind {
         match found {
@@ -73,8 +81,8 @@ impl Compiler<'_, '_, '_> {
                     _ => self.wrong(
                         node,
                         format!(
-                            "`{text}` is a {}, and a number is needed: name one of its members",
-                            described.name
+                            "`{text}` is {}, and a number is needed: name one of its members",
+                            a(&described.name)
                         ),
                     ),
                 };
@@ -83,15 +91,15 @@ impl Compiler<'_, '_, '_> {
                 return self.wrong(
                     node,
                     format!(
-                        "`{text}` is a {}: compare it with one of its variants",
-                        described.name
+                        "`{text}` is {}: compare it with one of its variants",
+                        a(&described.name)
                     ),
                 );
             }
             _ => {
                 return self.wrong(
                     node,
-                    format!("`{text}` is a {}, and a number is needed", described.name),
+                    format!("`{text}` is {}, and a number is needed", a(&described.name)),
                 );
             }
         };
