@@ -87,6 +87,67 @@ fn an_account_that_stores_nothing_is_refused() {
     assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
 }
 
+/// Subjects to which a user may not publish, and what a search cannot do then. Versions of the server differ in
+/// the subjects.
+const DENIED: [(&[&str], &str); 10] = [
+    (&["$JS.API.STREAM.CREATE.KV_heddle-searches"], "cannot open the list of searches"),
+    (
+        &["$JS.API.DIRECT.GET.KV_heddle-searches.>", "$JS.API.STREAM.MSG.GET.KV_heddle-searches"],
+        "cannot read the list of searches",
+    ),
+    (&["$KV.heddle-searches.>"], "cannot announce the search"),
+    (&["$JS.API.STREAM.CREATE.OBJ_heddle-objects"], "cannot open the store of objects"),
+    (&["$O.heddle-objects.>"], "cannot store an object"),
+    (
+        &[
+            "$JS.API.CONSUMER.CREATE.OBJ_heddle-objects",
+            "$JS.API.CONSUMER.CREATE.OBJ_heddle-objects.>",
+        ],
+        "cannot list the objects",
+    ),
+    (&["$JS.API.STREAM.CREATE.HEDDLE_PIECES_program"], "cannot create a stream"),
+    (
+        &[
+            "$JS.API.CONSUMER.CREATE.HEDDLE_PIECES_program.>",
+            "$JS.API.CONSUMER.DURABLE.CREATE.HEDDLE_PIECES_program.>",
+        ],
+        "cannot create the queue of pieces",
+    ),
+    (&["heddle.piece.>"], "cannot send pieces"),
+    (
+        &[
+            "$JS.API.CONSUMER.CREATE.HEDDLE_RESULTS_program",
+            "$JS.API.CONSUMER.CREATE.HEDDLE_RESULTS_program.>",
+        ],
+        "cannot receive results",
+    ),
+];
+
+#[test]
+fn a_user_without_permissions_is_told_which_are_missing() {
+    if !has_server("a_user_without_permissions_is_told") {
+        return;
+    }
+    let home = Home::new();
+    build(&home, "many_bugs", "program", &["-DFINE"]);
+    for (subjects, what) in DENIED {
+        let server = Server::with(&format!(
+            "authorization {{ users: [ {{ user: me, password: secret, permissions: {{ \
+             publish: {{ deny: {subjects:?} }} }} }} ] }}"
+        ));
+        let ran = search(&home, &format!("nats://me:secret@{}", server.address()), &[]);
+        let said = ran.stderr.lines().last().unwrap_or_default();
+        let start = format!(
+            "heddle: {what}: the server at {} does not permit it to this user (Permissions Violation for \
+             Publish to \"",
+            server.address()
+        );
+        let end = "\"): permit the subjects that Heddle needs (docs/cluster.md)";
+        assert!(said.starts_with(&start) && said.ends_with(end), "{what}: {ran:?}");
+        assert_eq!(ran.status, 3, "{ran:?}");
+    }
+}
+
 /// A NATS token: `claims` as JSON, signed by `by` for `subject`.
 fn token(by: &KeyPair, subject: &KeyPair, claims: &str) -> String {
     use base64::Engine;

@@ -5,18 +5,20 @@ use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, PullConsumer};
 use async_nats::jetstream::object_store::ObjectStore;
 use async_nats::jetstream::stream::{DiscardPolicy, RetentionPolicy, StorageType};
 use async_nats::jetstream::{Context, kv, object_store, stream};
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, ServerAddr};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr, ServerError};
 use explorer_ui::cli::arguments::ConnectionArgs;
 use futures_util::StreamExt;
+use futures_util::future::{Either, select};
 use replay_core::Error;
 use std::fmt::Display;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use tokio::io::AsyncReadExt;
 use tokio::runtime::{Builder, EnterGuard, Handle};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::protocol::{COLLECTORS, Heartbeat, LEASE, OBJECTS, SEARCHES, SILENCE, WORKERS};
 use crate::protocol::{piece_subject, pieces_stream, result_subject, results_stream};
@@ -29,6 +31,8 @@ const JETSTREAM: Duration = Duration::from_secs(3);
 const REQUEST: Duration = Duration::from_secs(5);
 /// How long a server may be away before a search ends.
 const LONGEST_ABSENCE: Duration = Duration::from_secs(120);
+/// How long the answer to a request may take where the server has refused one of this process.
+const ANSWER: Duration = Duration::from_millis(500);
 /// The pause before a request is repeated.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -69,6 +73,8 @@ pub(crate) struct Server {
     /// Whether a request gave up waiting for the server. Then no other waits that long, until one succeeds:
     /// each would make the end of a search later.
     given_up: AtomicBool,
+    /// The last operation that the server did not permit this user. A request is not answered then.
+    refusals: watch::Sender<String>,
     /// The number of workers, if no others can join: the server is a private one.
     pub(crate) own_workers: Option<u32>,
     _stop: oneshot::Sender<()>,
@@ -93,8 +99,18 @@ impl Server {
                 runtime.shutdown_timeout(Duration::from_millis(500));
             })
             .map_err(Error::system("cannot start a thread"))?;
+        let (refusals, _) = watch::channel(String::new());
+        let refused_to = refusals.clone();
         let mut connection = ConnectOptions::new()
             .name("heddle")
+            .event_callback(move |event| {
+                if let Event::ServerError(ServerError::Other(text)) = event
+                    && text.to_lowercase().contains("permissions violation")
+                {
+                    refused_to.send_replace(text);
+                }
+                std::future::ready(())
+            })
             .connection_timeout(CONNECT)
             .request_timeout(Some(REQUEST))
             .reconnect_delay_callback(|attempt| {
@@ -142,6 +158,7 @@ impl Server {
             jetstream,
             address: shown,
             given_up: AtomicBool::new(false),
+            refusals,
             own_workers,
             _stop: stop,
         };
@@ -185,6 +202,16 @@ impl Server {
         self.handle.block_on(async { tokio::time::timeout(at_most, work).await.ok() })
     }
 
+    /// What the server did not permit.
+    fn refusal(&self, what: &str) -> String {
+        format!(
+            "{what}: the server at {} does not permit it to this user ({}): permit the subjects that \
+             Heddle needs (docs/cluster.md)",
+            self.address,
+            *self.refusals.borrow()
+        )
+    }
+
     /// Repeats a request until it succeeds or cannot succeed, while the server may be away.
     pub(crate) fn request<T>(
         &self,
@@ -203,8 +230,18 @@ impl Server {
     ) -> Result<T, Error> {
         let began = Instant::now();
         let mut last = "no answer".to_owned();
+        let mut refusals = self.refusals.subscribe();
         loop {
-            match self.wait(work()) {
+            let answer = self.wait(async {
+                match select(pin!(work()), pin!(refusals.changed())).await {
+                    Either::Left((answer, _)) => answer,
+                    // Another thread's request may have been refused: then this one is answered.
+                    Either::Right((_, asked)) => tokio::time::timeout(ANSWER, asked)
+                        .await
+                        .unwrap_or_else(|_| Err(Failure::Lasting(self.refusal(what)))),
+                }
+            });
+            match answer {
                 Some(Ok(value)) => {
                     self.given_up.store(false, Relaxed);
                     return Ok(value);
