@@ -5,7 +5,7 @@
 //! all of its threads have ended. So it is known at the end of the execution only whether the panic is lost.
 
 use crate::fiber::handlers;
-use crate::instrument::binary::rust_library;
+use crate::instrument::binary::rust_threads;
 use crate::kernel::abort::{self, SCOPE_PANICKED};
 use crate::kernel::{output, panic_stack};
 use crate::state::end::End;
@@ -93,7 +93,7 @@ pub(crate) fn instead_of(end: End) -> End {
     let is_lost = |task: &Task| {
         task.detached.get()
             && task.lost_panic.get() != 0
-            && rust_library::may_start_threads(task.start.get())
+            && rust_threads::may_start_threads(task.start.get())
     };
     match (0..).zip(created).find(|(_, task)| is_lost(task)) {
         Some((number, task)) => End::Failed(Box::new(found(number, task))),

@@ -7,7 +7,6 @@
 use crate::instrument::binary::image::Image;
 use crate::instrument::binary::lock_sites::LockPart;
 use crate::instrument::binary::snooze_sites::Counters;
-use crate::state::root::root;
 use std::collections::HashMap;
 
 /// How an instruction takes part in what the runtime makes of the library.
@@ -82,28 +81,8 @@ pub(super) fn functions(image: &Image) -> HashMap<u64, Known> {
     image.functions_named(of).into_iter().collect()
 }
 
-/// The start routine of all threads of the library, by what its symbol contains in both manglings.
-const THREAD_START: [&str; 2] = ["3std3sys", "12thread_start"];
-
-/// Whether the library may have started a thread that begins in the function at this address. Without symbols that is
-/// not known.
-pub(crate) fn may_start_threads(start: u64) -> bool {
-    // Forks that end have the answer in common.
-    let last = &root().rust_start;
-    if last.get().0 == start {
-        return last.get().1;
-    }
-    let answer =
-        Image::all().iter().find(|image| image.bytes(start).is_some()).is_none_or(|image| {
-            let is_start = |symbol: &[u8]| THREAD_START.iter().all(|part| contains(symbol, part));
-            let functions = image.functions_named(|symbol| Some(is_start(symbol)));
-            functions.is_empty() || functions.contains(&(start, true))
-        });
-    last.set((start, answer));
-    answer
-}
-
-fn contains(symbol: &[u8], part: &str) -> bool {
+/// Whether a symbol contains a text.
+pub(super) fn contains(symbol: &[u8], part: &str) -> bool {
     symbol.windows(part.len()).any(|at| at == part.as_bytes())
 }
 
