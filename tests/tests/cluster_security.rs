@@ -124,8 +124,8 @@ const DENIED: [(&[&str], &str); 10] = [
 ];
 
 #[test]
-fn a_user_without_permissions_is_told_which_are_missing() {
-    if !has_server("a_user_without_permissions_is_told") {
+fn missing_permissions_are_named_with_their_subjects() {
+    if !has_server("missing_permissions_are_named") {
         return;
     }
     let home = Home::new();

@@ -4,7 +4,7 @@
 use search::rng::Rng;
 use tests::debugging::{endless, failing};
 use tests::heddle::Home;
-use tests::rsp::{Client, Server};
+use tests::rsp::{Client, Server, hex};
 
 /// The running thread's registers and stack, and the program's data.
 fn state(client: &mut Client) -> String {
@@ -33,6 +33,31 @@ fn a_step_forward_and_back_changes_nothing() {
         assert!(client.ask("bs").starts_with("T05"));
     }
     assert_eq!(state(&mut client), before, "{}", client.monitor("when"));
+}
+
+/// For lldb a stop of the schedule has a description.
+#[test]
+fn stops_are_described_to_lldb() {
+    let home = Home::new();
+    let trace = failing(&home, "abba");
+    let server = Server::start(&home, &trace, &["--at", "start"]);
+    let mut client = server.connect();
+    let threads = client.ask("qXfer:threads:read::0,1000");
+    let expected = r#"<thread id="p1.1" core="0" name="main">running</thread>"#;
+    assert!(threads.contains(expected), "{threads}");
+    // Only gdb relocates instructions.
+    client.ask("qSupported:multiprocess+;swbreak+");
+    let described = |text: &str| format!("reason:exception;description:{};", hex(text));
+    client.ask("vCont;s");
+    let stop = client.ask("bc");
+    assert!(stop.contains(&described("the schedule begins here")), "{stop}");
+    client.monitor("stop-on switch");
+    let stop = client.ask("vCont;c");
+    assert!(stop.contains(&described("the schedule reaches a step to stop at")), "{stop}");
+    client.monitor("stop-on off");
+    let stop = client.ask("vCont;c");
+    let end = "end of the schedule: T1 waits for b, held by T2; T2 waits for a, held by T1";
+    assert!(stop.contains(&described(end)), "{stop}");
 }
 
 /// Packets of the remote protocol, to be truncated, mutated and concatenated.

@@ -242,10 +242,10 @@ fn a_debugger_beside_the_explorer_needs_tmux_and_gdb() {
     terminal.wait_for(needs);
     let home = leave(terminal);
 
-    // A tmux that notes what it was told to run, and a gdb that fails.
+    // A tmux that notes its arguments, and a gdb that fails.
     let tools = home.path().join("tools");
     std::fs::create_dir(&tools).expect("a directory");
-    script(&tools.join("tmux"), "printf '%s\\n' \"$@\" > told");
+    script(&tools.join("tmux"), "printf '%s\\n' \"$@\" > arguments");
     script(&tools.join("gdb"), "exit 1");
     let path = format!("{}:{}", tools.display(), std::env::var("PATH").expect("a path"));
     let variables = [("TMUX", "/tmp/socket,1,0"), ("PATH", path.as_str())];
@@ -253,11 +253,12 @@ fn a_debugger_beside_the_explorer_needs_tmux_and_gdb() {
     terminal.wait_for("next to run");
     terminal.press("V");
     terminal.wait_for("gdb runs in the other half of the terminal");
-    let told = std::fs::read_to_string(terminal.home.path().join("told")).expect("it ran");
-    let told: Vec<&str> = told.lines().collect();
+    let arguments =
+        std::fs::read_to_string(terminal.home.path().join("arguments")).expect("it ran");
+    let arguments: Vec<&str> = arguments.lines().collect();
     let run = r#""$@" || { echo; echo 'press enter to close'; read -r _; }"#;
-    assert_eq!(told[..7], ["split-window", "-v", "-l", "50%", "sh", "-c", run]);
-    assert_eq!((told[7], told[9], told[10]), ("sh", "gdb", "--at"), "{told:?}");
+    assert_eq!(arguments[..7], ["split-window", "-v", "-l", "50%", "sh", "-c", run]);
+    assert_eq!((arguments[7], arguments[9], arguments[10]), ("sh", "gdb", "--at"), "{arguments:?}");
     terminal.press("D");
     terminal.wait_for("the debugger failed: `heddle gdb` says why");
     leave(terminal);

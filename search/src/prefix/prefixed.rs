@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn an_execution_that_ends_within_the_prefix_says_so() {
+    fn an_execution_that_ends_within_the_prefix_diverges() {
         let mut strategy = Prefixed::new(Vec::new(), AnyStrategy::Dfs(Dfs::new(None)));
         assert_eq!(execution(&mut strategy, 1, 2), Some(Ok("0011".into())));
         let mut number = 1;
