@@ -303,7 +303,8 @@ mod tests {
         );
         assert_eq!(
             message(false, libc::EPERM),
-            "/bin/x cannot be started: Operation not permitted (os error 1)"
+            "/bin/x cannot be started: Operation not permitted (os error 1); the kernel or the container \
+             refuses it: `heddle doctor` says what Heddle needs"
         );
         assert_eq!(
             c_string(OsStr::new("a\0b")).expect_err("a zero byte").to_string(),
