@@ -18,7 +18,7 @@ use crate::state::open_words::WordSet;
 use crate::state::task::Task;
 use crate::state::world::world;
 use crate::steps::identity;
-use crate::sys::raw;
+use crate::sys::checked_read;
 use traces::Operation;
 use traces::points;
 
@@ -224,7 +224,7 @@ pub(crate) fn only_object(task: &Task) -> Option<(u64, u64)> {
 pub(crate) fn content(atom: u64) -> Option<u64> {
     let (word, first) = (atom & !7, (atom & 7) as u32);
     let mut bytes = [0; 8];
-    if !raw::read(word, &mut bytes) {
+    if !checked_read::read(word, &mut bytes) {
         return None;
     }
     let later = u32::from(learned_points::splits(identity::of(word))) & !((2 << first) - 1);

@@ -1,7 +1,7 @@
 //! The values of counters, for updates that count.
 
 use crate::memory::arena;
-use crate::sys::raw;
+use crate::sys::checked_read;
 use search::reduction::pending::Counting;
 
 /// The number of this size at an address, if it matters for such an update; 0 stands for one that is not
@@ -17,7 +17,7 @@ pub(crate) fn value(counting: Counting, address: u64, size: u64) -> u64 {
     if arena::holds(address) {
         // SAFETY: the heap's memory is mapped, and `len` is at most the length of `bytes`.
         unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), len) };
-    } else if !raw::read(address, &mut bytes[..len]) {
+    } else if !checked_read::read(address, &mut bytes[..len]) {
         return 0;
     }
     let largest = i64::MAX as u64 >> (64 - 8 * size);

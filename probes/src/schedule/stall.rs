@@ -17,8 +17,8 @@ use crate::state::task::{Gate, Lifecycle, Task};
 use crate::state::upcalls;
 use crate::state::world::{World, world};
 use crate::steps::record;
+use crate::sys::checked_read;
 use crate::sys::interpose::{ARGUMENTS, PROGRAM_CALL, RAX, STORED};
-use crate::sys::raw;
 use search::reduction::events::mix;
 use search::spin::own_view::OwnViews;
 use search::spin::repeated_reads::RepeatedReads;
@@ -331,7 +331,7 @@ fn content(object: u64) -> Option<u64> {
         return atoms::content(object);
     }
     let mut bytes = [0; 8];
-    raw::read(object & !WORD, &mut bytes).then(|| u64::from_le_bytes(bytes))
+    checked_read::read(object & !WORD, &mut bytes).then(|| u64::from_le_bytes(bytes))
 }
 
 /// The stack of the running task, which has just parked, from its innermost frame of the program on, and the

@@ -1,8 +1,11 @@
-//! Reads words that may not be mapped, without the kernel.
+//! Reads words that the program probably has mapped, without the kernel.
 //!
 //! A load that faults continues behind it: the runtime's handler of faults recognises the instruction. Asking the
-//! kernel takes a microsecond, and the detector of spin loops reads the object of nearly every step.
+//! kernel takes a microsecond, and the detector of spin loops reads the object of nearly every step. A fault takes
+//! longer than that, and a debugger would show it: so what may well be no address is read by [`raw::read`], and
+//! everything while a debugger controls the process.
 
+use crate::sys::{raw, stops};
 use std::arch::global_asm;
 use std::cell::Cell;
 
@@ -52,11 +55,19 @@ pub(crate) fn begin() {
     READY.0.set(true);
 }
 
-/// Reads bytes that are within one aligned word, and returns whether they are mapped; none for other bytes, and
-/// before there is a handler.
-pub(crate) fn read(address: u64, bytes: &mut [u8]) -> Option<bool> {
+/// Reads memory that is probably mapped; false if it is not.
+pub(crate) fn read(address: u64, bytes: &mut [u8]) -> bool {
+    // A debugger would see the fault before the handler.
+    let is_handled = READY.0.get() && !stops::is_there();
+    let loaded = if is_handled { within_word(address, bytes) } else { None };
+    loaded.unwrap_or_else(|| raw::read(address, bytes))
+}
+
+/// Reads bytes that are within one aligned word, and returns whether they are mapped; none for other bytes. The
+/// handler of faults is installed.
+fn within_word(address: u64, bytes: &mut [u8]) -> Option<bool> {
     let first = (address & 7) as usize;
-    if !READY.0.get() || first + bytes.len() > 8 {
+    if first + bytes.len() > 8 {
         return None;
     }
     // SAFETY: the load is of an aligned word, and where that is not mapped, the handler of faults continues it
@@ -78,7 +89,7 @@ pub(crate) fn recovers(context: &mut libc::ucontext_t) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{begin, read, recovers};
+    use super::{recovers, within_word};
 
     extern "C" fn on_fault(signal: i32, _: *mut libc::siginfo_t, context: *mut libc::ucontext_t) {
         // SAFETY: the kernel passes a valid context to the handler, which has the only reference to it.
@@ -93,7 +104,6 @@ mod tests {
         let mut bytes = [0xee; 8];
         let words = [0x8877_6655_4433_2211_u64, 0x1111_1111_1111_1111];
         let address = words.as_ptr() as u64;
-        assert_eq!(read(address, &mut bytes), None, "there is no handler yet");
         // SAFETY: the handler has the type that SA_SIGINFO requires, and the mapping is not used otherwise.
         let page = unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
@@ -104,14 +114,13 @@ mod tests {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_NONE, flags, -1, 0)
         };
-        begin();
-        assert_eq!(read(address, &mut bytes), Some(true));
+        assert_eq!(within_word(address, &mut bytes), Some(true));
         assert_eq!(bytes, words[0].to_ne_bytes());
-        assert_eq!(read(address + 3, &mut bytes[..2]), Some(true));
+        assert_eq!(within_word(address + 3, &mut bytes[..2]), Some(true));
         assert_eq!(bytes[..2], [0x44, 0x55]);
-        assert_eq!(read(address + 7, &mut bytes[..2]), None, "the bytes are in two words");
-        assert_eq!(read(page as u64 + 8, &mut bytes), Some(false));
+        assert_eq!(within_word(address + 7, &mut bytes[..2]), None, "the bytes are in two words");
+        assert_eq!(within_word(page as u64 + 8, &mut bytes), Some(false));
         // No address at all: the processor reports it in another way than a page that is not mapped.
-        assert_eq!(read(1 << 62, &mut bytes[..1]), Some(false));
+        assert_eq!(within_word(1 << 62, &mut bytes[..1]), Some(false));
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! libc's wrappers cannot be used: while a fiber runs, a system call in libc's code is intercepted.
 
-use crate::sys::checked_read;
 use std::arch::asm;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -184,9 +183,6 @@ fn map_at(address: usize, len: usize, prot: i32, flags: i32) -> Option<usize> {
 
 /// Reads memory that may not be mapped; false if it is not.
 pub(crate) fn read(address: u64, bytes: &mut [u8]) -> bool {
-    if let Some(is_mapped) = checked_read::read(address, bytes) {
-        return is_mapped;
-    }
     let to = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
     let from = libc::iovec { iov_base: address as *mut _, iov_len: bytes.len() };
     // SAFETY: the kernel writes only to `bytes`, and checks the other address itself.

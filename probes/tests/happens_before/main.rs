@@ -29,7 +29,6 @@ mod memory {
 #[allow(dead_code, unused_macros, unused_imports, reason = "the runtime uses the rest")]
 #[path = "../../src/sys"]
 mod sys {
-    pub(crate) mod checked_read;
     pub(crate) mod raw;
 }
 
