@@ -123,12 +123,12 @@ pub(crate) fn learn_vector_state() {
 
 /// The value of [`VECTOR_MOVES`] for the components that the system has enabled.
 fn vector_moves(enabled: u64) -> u64 {
-    const SAYS_IN_USE: u32 = 1 << 2;
-    // Subleaf 1 of leaf 13 says whether `xgetbv` can tell which components are in use.
-    let can_tell = std::arch::x86_64::__cpuid_count(13, 1).eax & SAYS_IN_USE != 0;
+    const REPORTS_USE: u32 = 1 << 2;
+    // Subleaf 1 of leaf 13: whether `xgetbv` reports which components are in use.
+    let reports_use = std::arch::x86_64::__cpuid_count(13, 1).eax & REPORTS_USE != 0;
     match enabled {
-        0x07 if can_tell => 1,
-        0xe7 if can_tell && std::arch::is_x86_feature_detected!("avx512bw") => 2,
+        0x07 if reports_use => 1,
+        0xe7 if reports_use && std::arch::is_x86_feature_detected!("avx512bw") => 2,
         _ => 0,
     }
 }

@@ -2,7 +2,7 @@
 //! that interrupt a program anywhere, and access to those that it saved.
 //!
 //! The area has the standard format of `xsave` (Intel SDM 1, 13.4), which debuggers read. `xsave` and
-//! `xrstor` fill it only while the x87 registers are in use, or on processors that cannot say so:
+//! `xrstor` fill it only while the x87 registers are in use, or on processors that do not report which are:
 //! the two take 130 ns together on an AMD EPYC with AVX-512, and the moves here 13 ns.
 
 use crate::sys::dispatch::{VECTOR_MASK, VECTOR_MOVES, VECTOR_OFFSETS, vector_offset};
